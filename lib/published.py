@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.(\d+))?")
 
 
 class Figure(NamedTuple):
-    """A published number: its value, how far a recomputation may be off, how and where it was printed."""
+    """A published number, how far a recomputation may be off, and how and where it was printed."""
 
     value: float
     tolerance: float
@@ -49,7 +49,7 @@ def headline(name: str) -> Figure:
     rows = table("headline_claims").set_index("id")
     if name not in rows.index:
         raise KeyError(f"{name!r}: no such published claim; there are {', '.join(rows.index)}.")
-    return figure(rows.loc[name, "printed"], rows.loc[name, "source"])
+    return figure(rows.loc[name, "value"], rows.loc[name, "source"])
 
 
 def table(name: str) -> pd.DataFrame:
@@ -64,12 +64,12 @@ def source(name: str) -> str:
 
 
 def figures(name: str) -> pd.DataFrame:
-    """Every number of a table, a row each: its row's labels, `quantity`, value, tolerance, source."""
+    """Every number of a table, a row each: labels, `column`, printed, value, tolerance, source."""
     row = _source_row(name)
     printed = pd.read_csv(FOLDER / f"{name}.csv", dtype=str)
     numbers = str(row["numbers"] or "").split()
     labels = [column for column in printed if column not in numbers]
-    long = printed.melt(labels, numbers, var_name="quantity", value_name="printed")
+    long = printed.melt(labels, numbers, var_name="column", value_name="printed")
     # A table of mixed sources says in its own column where each row was printed.
     sources = long["source"] if "source" in long else [row["source"]] * len(long)
     read = [figure(*pair) for pair in zip(long["printed"], sources, strict=True)]

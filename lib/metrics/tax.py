@@ -139,7 +139,7 @@ def sharpening_tax(
     if paired and np.shape(base.c) != np.shape(post.c):
         raise ValueError(
             f"{np.size(base.c)} tasks in the base and {np.size(post.c)} in the post-trained arm: "
-            "paired arms need the same tasks in the same order. Align them first (lib.outcomes.align)."
+            "paired arms need the same tasks in the same order: lib.outcomes.align pairs them."
         )
     for cell in (base, post):
         checked_budget(K, *checked_counts(cell.c, cell.n, cell.names), cell.names)
