@@ -33,7 +33,7 @@ class SplitTaxes(NamedTuple):
 
     tax_est: NDArray[np.float64]  # [n_splits] Tax_S(k_est) of the estimation rollouts
     tax_val: NDArray[np.float64]  # [n_splits, budgets] Tax_S of the validation rollouts
-    consistency_gap: NDArray[np.float64]  # [n_splits, 1 + budgets] pass^k post - base, validation
+    consistency_gap: NDArray[np.float64]  # [n_splits, budgets] pass^k post - base, validation
     accuracy_gap: NDArray[np.float64]  # [n_splits] pass@1 post - base, validation
 
 
@@ -50,11 +50,10 @@ def few_rollout_taxes(
     """Estimate Tax_S(k_est) from n_est rollouts a task, and what the others of the task say.
 
     base, post: counts of both arms; budgets: the ks at which the rollouts left for validation are
-    read. `consistency_gap` has k_est as its first column, then the budgets. NaN where S is
-    undefined.
+    read. NaN where S is undefined.
     """
     rng = np.random.default_rng(rng)
-    largest = max([k_est, *budgets])
+    largest = max(budgets)
     S_est, S_val, hat = [], [], []
     for cell in (base, post):
         c, n, tasks, names = Counts(*cell)
@@ -68,11 +67,10 @@ def few_rollout_taxes(
         S_val.append(_split_curves(pass_at_k, c_val, n - n_est, largest))
         hat.append(_split_curves(pass_hat_k, c_val, n - n_est, largest))
     S = [scalability(curve, np.asarray(budgets)).S for curve in S_val]
-    at = np.array([k_est, *budgets]) - 1
     return SplitTaxes(
         tax_est=S_est[0] - S_est[1],
         tax_val=S[0] - S[1],
-        consistency_gap=(hat[1] - hat[0])[:, at],
+        consistency_gap=(hat[1] - hat[0])[:, np.asarray(budgets) - 1],
         accuracy_gap=hat[1][:, 0] - hat[0][:, 0],
     )
 

@@ -94,7 +94,9 @@ class SharpeningTax:
     tax_A, tax_S: X_base - X_post for X in {A, S}; positive means paid.
     gap: pass@k_base - pass@k_post, the coverage the post-trained arm lacks.
     paired: whether both arms were resampled with the same draw of tasks.
-    samples: replicates [n_boot, K] of tax_A, tax_S and gap, for claims that pool comparisons.
+    polarisation: share of tasks at either extreme (c = 0 or c = n), post minus base; a number.
+    samples: replicates of tax_A, tax_S, gap [n_boot, K], and of crossover and polarisation
+        [n_boot], for claims that pool comparisons.
     notes: what a reader must know: undefined values with their reason, unpaired resampling.
     """
 
@@ -112,6 +114,7 @@ class SharpeningTax:
     tax_S: Band
     gap: Band
     crossover: Crossover
+    polarisation: Band
     samples: dict[str, NDArray[np.float64]]
     notes: tuple[str, ...]
 
@@ -145,17 +148,19 @@ def sharpening_tax(
         checked_budget(K, *checked_counts(cell.c, cell.n, cell.names), cell.names)
 
     both = _resampled(rng, n_boot, base, post) if paired else None
-    curves = {}
+    curves, extremes = {}, []
     for arm, cell in enumerate((base, post)):
         rows, weights = both or _resampled(rng, n_boot, cell)
         c, n = rows[2 * arm : 2 * arm + 2] if paired else rows
         total = weights[0].sum()
         for name, estimator in (("coverage", pass_at_k), ("consistency", pass_hat_k)):
             curves[name, arm] = weights @ estimator(c, n, np.arange(1, K + 1)) / total
+        extremes.append(weights @ ((c == 0) | (c == n)) / total)
 
-    coverage, budgets = [curves["coverage", 0], curves["coverage", 1]], np.arange(1, K + 1)
+    coverage, budgets = (curves["coverage", 0], curves["coverage", 1]), np.arange(1, K + 1)
     (A_base, S_base), (A_post, S_post) = (scalability(curve, budgets) for curve in coverage)
     taxes = {"tax_A": A_base - A_post, "tax_S": S_base - S_post, "gap": coverage[0] - coverage[1]}
+    crossings, polarisation = crossover(*coverage), extremes[1] - extremes[0]
     return SharpeningTax(
         K=K,
         paired=paired,
@@ -168,8 +173,10 @@ def sharpening_tax(
         S_base=_band(S_base),
         S_post=_band(S_post),
         **{name: _band(replicates) for name, replicates in taxes.items()},
-        crossover=_crossover_interval(crossover(*coverage)),
-        samples={name: replicates[1:] for name, replicates in taxes.items()},
+        crossover=_crossover_interval(crossings),
+        polarisation=_band(polarisation[:, None]).at(1),
+        samples={name: replicates[1:] for name, replicates in taxes.items()}
+        | {"crossover": crossings[1:], "polarisation": polarisation[1:]},
         notes=_notes(paired, S_base[:, -1], S_post[:, -1], K),
     )
 

@@ -1,10 +1,12 @@
 """Two arms side by side: the tasks both have, and those left out."""
 
+import zlib
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from lib.metrics import Counts
+from lib.metrics import Counts, SharpeningTax, sharpening_tax
 from lib.outcomes.table import CELL, OutcomesError, counts, kind
 
 
@@ -79,6 +81,17 @@ class Comparison:
     @property
     def label(self) -> str:
         return f"{self.pair} on {self.benchmark}"
+
+    def tax(self, K: int, *, n_boot: int = 1000, seed: int = 0) -> SharpeningTax:
+        """`metrics.sharpening_tax` of this comparison."""
+        return sharpening_tax(self.base, self.post, K, n_boot=n_boot, rng=self.rng(seed))
+
+    def rng(self, seed: int) -> np.random.Generator:
+        """A generator that depends on the seed and the names of benchmark and pair only.
+
+        So an interval does not change with what else is in the table.
+        """
+        return np.random.default_rng([seed, zlib.crc32(f"{self.benchmark}/{self.pair}".encode())])
 
     @property
     def max_k(self) -> int:
