@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 COLOURS = {"base": "#1d4e89", "post": "#e07b39"}
@@ -47,6 +48,19 @@ def use_house_style() -> None:
     )
 
 
+def panels(titles: Sequence[str], *, across: int = 3, height: float = 2.7) -> tuple[Figure, list]:
+    """A figure with one titled panel a title, `across` in a row, axes shared: (figure, axes)."""
+    across = min(across, len(titles))
+    rows = -(-len(titles) // across)
+    size = (3.7 * across, height * rows)
+    figure, axes = plt.subplots(rows, across, figsize=size, sharex=True, sharey=True, squeeze=False)
+    for ax in axes.flat[len(titles) :]:
+        ax.set_axis_off()
+    for ax, title in zip(axes.flat, titles, strict=False):
+        ax.set_title(title)
+    return figure, list(axes.flat[: len(titles)])
+
+
 def plot_coverage(tax, *, ax: Axes | None = None) -> Axes:
     """Mean pass@k of both arms against k, 95 % bands, and the crossover with its interval.
 
@@ -82,10 +96,12 @@ def _label_ends(ax, ends, x, apart=0.09) -> None:
     """Name both lines at their right end, pushed apart where they would overlap."""
     low, high = sorted(ends, key=ends.get)
     push = max(0.0, apart - (ends[high] - ends[low])) / 2
-    for arm, y in ((low, ends[low] - push), (high, ends[high] + push)):
+    y_low = float(np.clip(ends[low] - push, 0.02, 0.98 - apart))
+    y_high = float(np.clip(ends[high] + push, y_low + apart, 0.98))
+    for arm, y in ((low, y_low), (high, y_high)):
         ax.annotate(
             LABELS[arm],
-            (x, np.clip(y, 0.02, 0.98)),
+            (x, y),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
@@ -148,7 +164,7 @@ def plot_success_rates(base, post, *, ax: Axes | None = None, bins: int = 8) -> 
         share = np.r_[weight[c == 0].sum(), middle, weight[c == n].sum()] / weight.sum()
         x = np.r_[0, np.arange(bins) + 1.5, bins + 2]
         ax.bar(x + offset, share, width=0.4, color=COLOURS[arm], label=LABELS[arm])
-    edges = [f"{i / bins:.0%}" if i % 2 == 0 else "" for i in range(bins + 1)]
+    edges = [f"{i / bins:.0%}" if i % 2 == 0 and 0 < i < bins else "" for i in range(bins + 1)]
     ax.set_xticks([0, *(np.arange(bins + 1) + 1.0), bins + 2], ["never", *edges, "always"])
     ax.set_xlabel("successes among the rollouts of a task")
     ax.set_ylabel("share of tasks")
@@ -171,12 +187,12 @@ def plot_area(curve: Sequence[float], *, ax: Axes | None = None, arm: str = "bas
     ax.fill_between(k, curve, top, step="post", color=COLOURS[arm], alpha=0.3, linewidth=0)
     ax.plot(k, curve, color=COLOURS[arm], drawstyle="steps-post")
     ax.plot([1, K], [top, top], color=COLOURS[arm], linewidth=0.8, linestyle=":")
-    ax.add_patch(
-        plt.Rectangle((1, curve[0]), K - 1, 1 - curve[0], fill=False, color=GREY, linewidth=0.9)
-    )
+    corner, width, room = (1, curve[0]), K - 1, 1 - curve[0]
+    ax.add_patch(plt.Rectangle(corner, width, room, fill=False, color=GREY, clip_on=False))
     beside = curve[int(0.3 * K)] - 0.05
     ax.text(0.3 * K, beside, f"A = {A:.2f}, shaded", va="top", fontsize=8, color=COLOURS[arm])
-    _note(ax, f"frame = {frame:.1f}   S = A / frame = {A / frame:.4f}")
+    share = f"{A / frame:.4f}" if frame > 0 else "undefined"
+    _note(ax, f"frame = {frame:.1f}   S = A / frame = {share}")
     ax.set(xlim=(1, K), ylim=(0, 1.0), xlabel="attempts k", ylabel="coverage: pass@k")
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.set_xticks([1, *np.linspace(0, K, 5)[1:].astype(int)])
@@ -237,7 +253,7 @@ def plot_agreement(points, *, ax: Axes | None = None, rho: float | None = None) 
         ax.scatter([], [], marker=MARKERS[j % len(MARKERS)], color=GREY, label=benchmark)
     if len(pairs) <= 8:
         for pair in pairs:
-            ax.scatter([], [], marker="s", color=shades[pair], label=pair)
+            ax.fill_between([], [], color=shades[pair], label=pair)
     ax.axhline(0, color=GREY, linewidth=0.6, zorder=0)
     ax.axvline(0, color=GREY, linewidth=0.6, zorder=0)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

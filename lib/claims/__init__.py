@@ -20,6 +20,7 @@ from lib.claims.studies import (
     Agreement,
     Study,
     agreement,
+    load,
     split_taxes,
     study,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "coverage_crossover",
     "few_rollouts_predict",
     "larger_cross_earlier",
+    "load",
     "polarisation",
     "split_taxes",
     "study",

@@ -1,12 +1,13 @@
 """What claims are made from: measured comparisons, and how they agree in rank."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from lib import metrics, outcomes
+from lib import ROOT, metrics, outcomes, published
 
 FEWEST_PAIRS = 8
 """With fewer model pairs, resampling pairs gives no interval worth the name."""
@@ -20,6 +21,35 @@ class Study(NamedTuple):
 
     comparison: outcomes.Comparison
     tax: metrics.SharpeningTax
+
+
+def load(
+    source: str, *, pairs: Sequence[str] | None = None, benchmarks: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """A table of outcomes by its source: "published", or a path as `outcomes.read` takes it.
+
+    A relative path that does not exist here is looked for from the root of the checkout.
+    pairs, benchmarks: keep only these, in this order; None keeps all. Raises OutcomesError for a
+    name that the table does not have.
+    """
+    if source == "published":
+        table = outcomes.validate(published.rollout_counts(), source="published counts")
+    else:
+        here = Path(source)
+        table = outcomes.read(here if here.exists() else ROOT / here)
+    for column, chosen in (("pair", pairs), ("benchmark", benchmarks)):
+        if chosen is None:
+            continue
+        known = list(dict.fromkeys(table[column]))
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise outcomes.OutcomesError(
+                f"{column}s {unknown}: not in {source}, which has {', '.join(known)}."
+            )
+        table = table[table[column].isin(chosen)]
+        place = {name: i for i, name in enumerate(chosen)}
+        table = table.sort_values(column, key=lambda names: names.map(place), kind="stable")
+    return table.reset_index(drop=True)
 
 
 def study(
@@ -83,21 +113,16 @@ def agreement(
     z = np.array([split.accuracy_gap for split in splits])
     pairs = np.array([one.comparison.pair for one in studies])
     names = list(dict.fromkeys(pairs))
-    rhos = _rhos(x, y)
+    rhos = metrics.spearman(x, y)
     rest = [pairs != name for name in names if np.sum(pairs != name) >= 3]
-    without = [np.mean(_rhos(x[others], y[others])) for others in rest] or [np.nan]
+    without = [np.mean(metrics.spearman(x[others], y[others])) for others in rest] or [np.nan]
     low = high = np.nan
     if len(names) >= FEWEST_PAIRS:
         low, high = _pair_interval(x, y, pairs, names, np.random.default_rng(seed))
-    partial = [metrics.partial_spearman(*xyz) for xyz in zip(x.T, y.T, z.T, strict=True)]
+    partial = np.mean(metrics.partial_spearman(x, y, z))
     return Agreement(
-        *map(float, (np.mean(rhos), np.std(rhos), np.mean(partial))),
-        *map(float, (low, high, min(without), max(without))),
+        *map(float, (np.mean(rhos), np.std(rhos), partial, low, high, min(without), max(without)))
     )
-
-
-def _rhos(x, y) -> list[float]:
-    return [metrics.spearman(*columns) for columns in zip(x.T, y.T, strict=True)]
 
 
 def _pair_interval(x, y, pairs, names, rng, n_boot=1000) -> tuple[float, float]:

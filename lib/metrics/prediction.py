@@ -77,9 +77,10 @@ def few_rollout_taxes(
 
 def _split_curves(estimator, c, n, K):
     """Task-mean curves [n_splits, K] of counts c [n_splits, tasks] with rollouts n [tasks]."""
-    rows, inverse = np.unique(
-        np.stack([c.ravel(), np.broadcast_to(n, c.shape).ravel()]), axis=1, return_inverse=True
-    )
-    split = np.repeat(np.arange(len(c)), c.shape[1]) * rows.shape[1]
-    weights = np.bincount(split + inverse.ravel(), minlength=len(c) * rows.shape[1])
-    return weights.reshape(len(c), -1) @ estimator(*rows, np.arange(1, K + 1)) / c.shape[1]
+    # One number for each distinct (c, n), since sorting numbers is far cheaper than sorting rows.
+    base = int(n.max()) + 1
+    keys, inverse = np.unique(c + base * n, return_inverse=True)
+    split = len(keys) * np.arange(len(c))[:, None]
+    weights = np.bincount((split + inverse).ravel(), minlength=len(c) * len(keys))
+    curves = estimator(keys % base, keys // base, np.arange(1, K + 1))
+    return weights.reshape(len(c), -1) @ curves / c.shape[1]

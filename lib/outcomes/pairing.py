@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def label(self) -> str:
-        return f"{self.pair} on {self.benchmark}"
+        return self.pair if self.benchmark == "default" else f"{self.pair} on {self.benchmark}"
 
     def tax(self, K: int, *, n_boot: int = 1000, seed: int = 0) -> SharpeningTax:
         """`metrics.sharpening_tax` of this comparison."""
