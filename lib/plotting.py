@@ -113,7 +113,7 @@ def _label_ends(ax, ends, x, apart=0.09) -> None:
 
 def _budget_axis(ax, K) -> None:
     ax.set_xscale("log", base=2)
-    ax.set_xlim(1, K)
+    ax.set_xlim(1, max(K, 2))
     ticks = 2 ** np.arange(int(np.log2(K)) + 1)
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.xaxis.set_minor_locator(NullLocator())

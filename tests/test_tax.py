@@ -146,7 +146,7 @@ def test_a_split_leaves_something_to_validate():
 
 
 def test_split_taxes_average_to_the_whole():
-    """Splitting is exchangeable and pass@k unbiased, so means over splits are the full estimates."""
+    """Splits are exchangeable and pass@k unbiased: means over splits are the full estimates."""
     rng = np.random.default_rng(6)
     base, post = cell(rng, 60, 24), cell(rng, 60, 24)
     split = few_rollout_taxes(base, post, [8, 16], n_splits=3000, rng=7)

@@ -223,6 +223,8 @@ def _notes(paired, S_base, S_post, K) -> tuple[str, ...]:
         notes.append(
             "an arm is a histogram, whose tasks cannot be paired: the arms were resampled apart"
         )
+    if K == 1:
+        notes.append("a budget of 1 allows no second attempt: S and Tax_S are NaN")
     for arm, S in (("base", S_base), ("post-trained", S_post)):
         if np.isnan(S[0]) and K > 1:
             notes.append(

@@ -49,14 +49,17 @@ def write(table: pd.DataFrame, path: str | Path) -> None:
     """Write a valid table in the format of its suffix; an older file stays until all is written."""
     path, table = Path(path), validate(table)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    packed = {"method": "gzip", "mtime": 0} if path.name.endswith(".gz") else None
     try:
         if path.name.endswith(".parquet"):
             table.to_parquet(part, index=False)
-        elif path.name.endswith((".csv", ".csv.gz")):
-            table.to_csv(part, index=False, compression=packed)
-        elif path.name.endswith((".jsonl", ".jsonl.gz")):
-            table.to_json(part, orient="records", lines=True, compression=packed)
+        elif path.name.endswith(SUFFIXES):
+            plain = path.name.removesuffix(".gz")
+            text = table.to_csv(index=False)
+            if plain.endswith(".jsonl"):
+                text = table.to_json(orient="records", lines=True)
+            content = text.encode("utf-8")
+            # No name and no time in the header: the same table is the same bytes.
+            part.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
         else:
             raise OutcomesError(f"{path}: expected one of {', '.join(SUFFIXES)}.")
         part.replace(path)
@@ -130,7 +133,14 @@ def _json_rows(path, file) -> Iterator[tuple[int, dict]]:
 
 
 def _csv_rows(path, file) -> Iterator[tuple[int, dict]]:
-    reader = csv.reader(file, strict=True)
+    last = ""
+
+    def remembered():
+        nonlocal last
+        for last in file:  # noqa: UP028 (the last line is looked at afterwards)
+            yield last
+
+    reader = csv.reader(remembered(), strict=True)
     try:
         header = next(reader, [])
         columns = len(header)
@@ -153,3 +163,8 @@ def _csv_rows(path, file) -> Iterator[tuple[int, dict]]:
         raise OutcomesError(f"{path}, line {reader.line_num}: not CSV ({error}).") from error
     if short:
         warn(f"{path}: the last line is torn, as after a kill, and was dropped.")
+    elif not last.endswith("\n"):
+        warn(
+            f"{path}: the last line does not end with a line break; if the file was cut short, its "
+            "last number may be, too."
+        )

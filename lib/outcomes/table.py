@@ -76,8 +76,10 @@ class _Check:
         if bad.any():
             i = int(bad.to_numpy().argmax())
             more = f" ({bad.sum()} rows like this)" if bad.sum() > 1 else ""
+            value = values.iloc[i]
+            value = value.item() if hasattr(value, "item") else value
             raise OutcomesError(
-                f"{self.source}, {self.where[i]}, column {column!r}: got {values.iloc[i]!r}, "
+                f"{self.source}, {self.where[i]}, column {column!r}: got {value!r}, "
                 f"expected {expected}.{more}"
             )
 
