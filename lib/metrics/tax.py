@@ -184,9 +184,13 @@ def sharpening_tax(
 def _resampled(rng, n_boot, *cells):
     """Distinct rows and their weights [1 + n_boot, rows]: as observed first, then the resamples."""
     rows, tasks = distinct_rows(*cells)
-    total = int(tasks.sum())
-    draws = rng.multinomial(total, tasks / total, size=n_boot)
-    return rows, np.vstack([tasks, draws.astype(float)])
+    row_of_task = np.repeat(np.arange(len(tasks)), tasks.astype(int))
+    weights = np.empty((1 + n_boot, len(tasks)))
+    weights[0] = tasks
+    for i in range(1, 1 + n_boot):
+        drawn = row_of_task[rng.integers(len(row_of_task), size=len(row_of_task))]
+        weights[i] = np.bincount(drawn, minlength=len(tasks))
+    return rows, weights
 
 
 def _band(replicates) -> Band:
