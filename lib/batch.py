@@ -205,10 +205,9 @@ def run_notebook(entry: Entry, out: Path) -> Result:
     for left_by_an_earlier_run in (target, page):
         left_by_an_earlier_run.unlink(missing_ok=True)
     began = time.perf_counter()
-    for starts in range(1, STARTS + 1):
-        failure = _execute(entry, target)
-        if failure is None or not failure.died_at_start:
-            break
+    starts, failure = 1, _execute(entry, target)
+    while failure and failure.died_at_start and starts < STARTS:
+        starts, failure = starts + 1, _execute(entry, target)
     seconds = time.perf_counter() - began
     page.write_text(HTMLExporter().from_filename(str(target))[0], encoding="utf-8")
     return Result(entry, target, seconds, starts, failure)

@@ -92,28 +92,29 @@ def write_pages(results: Sequence[Result], out) -> Path:
 
 def _section(result):
     """What the page says of one result; a notebook that never got written has only its failure."""
-    node = nbformat.v4.new_notebook()
+    cells = []
     if result.notebook.is_file():
-        node = nbformat.read(result.notebook, as_version=4)
+        cells = nbformat.read(result.notebook, as_version=4).cells
     return {
         "result": result,
-        "title": next((text for level, text in _headings(node.cells) if level == 1), None),
+        "title": next((text for level, text in _headings(cells) if level == 1), None),
         "written": result.notebook.is_file(),
         "rendered": result.notebook.with_suffix(".html"),
-        "figures": list(_figures(node)),
+        "figures": _figures(cells),
     }
 
 
-def _figures(node):
-    """Every picture among the notebook's outputs, and the heading that stands nearest before it."""
-    caption = ""
-    for cell in node.cells:
-        for _, caption in _headings([cell]):
-            pass
+def _figures(cells):
+    """Every picture among the cells' outputs, captioned by the heading that stands before it."""
+    figures = []
+    for number, cell in enumerate(cells):
         for output in _outputs([cell]):
-            if "image/png" in output.get("data", {}):
-                data = "".join(output.data["image/png"].split())
-                yield {"source": f"data:image/png;base64,{data}", "caption": caption}
+            if png := output.get("data", {}).get("image/png"):
+                headings = [text for _, text in _headings(cells[:number])]
+                caption = headings[-1] if headings else ""
+                source = f"data:image/png;base64,{''.join(png.split())}"
+                figures.append({"source": source, "caption": caption})
+    return figures
 
 
 def _outputs(cells):
