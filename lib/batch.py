@@ -106,11 +106,15 @@ def run_batch(batch, *, out, jobs=None, only=()) -> list[Result]:
         tqdm(total=len(entries), unit="notebook", disable=None) as bar,
     ):
         futures = {pool.submit(run_notebook, entry, out): entry for entry in entries}
-        for future in as_completed(futures):
-            result = _result_of(future, futures[future], out)
-            results[result.entry.name] = result
-            bar.write(_progress_line(result), file=sys.stderr)
-            bar.update()
+        try:
+            for future in as_completed(futures):
+                result = _result_of(future, futures[future], out)
+                results[result.entry.name] = result
+                bar.write(_progress_line(result), file=sys.stderr)
+                bar.update()
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)  # or those waiting would still be run
+            raise
     return [results[entry.name] for entry in entries]
 
 
