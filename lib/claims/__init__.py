@@ -1,0 +1,48 @@
+"""The claims of the papers, put to a table of outcomes.
+
+One function a claim: from measured comparisons to a value, its 95 % interval, the published value,
+a verdict and one sentence why. The verdict is a rule and nothing else (`verdict`).
+"""
+
+from lib.claims.claim import MIME, Claim, ClaimTable, verdict
+from lib.claims.sharpening import (
+    all_claims,
+    coverage_crossover,
+    few_rollouts_predict,
+    larger_cross_earlier,
+    polarisation,
+    tax_follows_consistency,
+    tax_positive,
+)
+from lib.claims.studies import (
+    ESTIMATION_ROLLOUTS,
+    FEWEST_PAIRS,
+    Agreement,
+    Study,
+    agreement,
+    load,
+    split_taxes,
+    study,
+)
+
+__all__ = [
+    "ESTIMATION_ROLLOUTS",
+    "FEWEST_PAIRS",
+    "MIME",
+    "Agreement",
+    "Claim",
+    "ClaimTable",
+    "Study",
+    "agreement",
+    "all_claims",
+    "coverage_crossover",
+    "few_rollouts_predict",
+    "larger_cross_earlier",
+    "load",
+    "polarisation",
+    "split_taxes",
+    "study",
+    "tax_follows_consistency",
+    "tax_positive",
+    "verdict",
+]

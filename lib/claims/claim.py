@@ -1,0 +1,84 @@
+"""A claim, its verdict, and claims as a table."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+MIME = "application/vnd.sharpening-lab.claims+json"
+"""The type under which a notebook carries its claims, for whoever gathers them."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim and what the outcomes at hand say of it.
+
+    value, low, high: the estimate and its 95 % interval, NaN where there is none.
+    of: the number of cases, where value counts cases.  published: the figure as printed, if any.
+    """
+
+    statement: str
+    value: float
+    low: float
+    high: float
+    published: str
+    verdict: str
+    why: str
+    of: int | None = None
+
+    def row(self) -> dict[str, str]:
+        """The claim as it is shown: one string a column."""
+        return {
+            "claim": self.statement,
+            "value": self._shown(self.value) + (f" of {self.of}" if self.of else ""),
+            "interval": ""
+            if np.isnan(self.low)
+            else f"{self._shown(self.low)} to {self._shown(self.high)}",
+            "published": self.published,
+            "verdict": self.verdict,
+            "why": self.why,
+        }
+
+    def _shown(self, number: float) -> str:
+        if np.isnan(number):
+            return "-"
+        return f"{number:.0f}" if self.of else f"{number:.2f}"
+
+
+class ClaimTable(list):
+    """Claims that show themselves as a table in a notebook, and carry their rows as JSON."""
+
+    def frame(self) -> pd.DataFrame:
+        columns = ["claim", "value", "interval", "published", "verdict", "why"]
+        return pd.DataFrame([claim.row() for claim in self], columns=columns)
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{row.verdict.upper():<16} {row.claim}: {row.value}"
+            + (f" [{row.interval}]" if row.interval else "")
+            + f"; published: {row.published}\n{'':<17}{row.why}"
+            for row in self.frame().itertuples()
+        )
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        rows = self.frame()
+        return {
+            "text/plain": repr(self),
+            "text/html": rows.to_html(index=False, border=0, justify="left"),
+            MIME: json.loads(rows.to_json(orient="records")),
+        }
+
+
+def verdict(low: float, high: float, bound: float) -> str:
+    """`holds` if the interval lies wholly above the bound, `contradicted` if wholly below it.
+
+    `undecided` otherwise, and where there is no interval.
+    """
+    if low > bound:
+        return "holds"
+    return "contradicted" if high < bound else "undecided"
+
+
+def not_tested(statement: str, printed: str, why: str) -> Claim:
+    return Claim(statement, np.nan, np.nan, np.nan, printed, "not tested here", why)

@@ -1,0 +1,137 @@
+"""What claims are made from: measured comparisons, and how they agree in rank."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from lib import ROOT, metrics, outcomes, published
+
+FEWEST_PAIRS = 8
+"""With fewer model pairs, resampling pairs gives no interval worth the name."""
+
+ESTIMATION_ROLLOUTS = 8
+"""Rollouts a task from which the tax is predicted."""
+
+
+class Study(NamedTuple):
+    """A comparison and its Sharpening Tax."""
+
+    comparison: outcomes.Comparison
+    tax: metrics.SharpeningTax
+
+
+def load(
+    source: str, *, pairs: Sequence[str] | None = None, benchmarks: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """A table of outcomes by its source: "published", or a path as `outcomes.read` takes it.
+
+    A relative path that does not exist here is looked for from the root of the checkout.
+    pairs, benchmarks: keep only these, in this order; None keeps all. Raises OutcomesError for a
+    name that the table does not have.
+    """
+    if source == "published":
+        table = outcomes.validate(published.rollout_counts(), source="published counts")
+    else:
+        here = Path(source)
+        table = outcomes.read(here if here.exists() else ROOT / here)
+    for column, chosen in (("pair", pairs), ("benchmark", benchmarks)):
+        if chosen is None:
+            continue
+        known = list(dict.fromkeys(table[column]))
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise outcomes.OutcomesError(
+                f"{column}s {unknown}: not in {source}, which has {', '.join(known)}."
+            )
+        table = table[table[column].isin(chosen)]
+        place = {name: i for i, name in enumerate(chosen)}
+        table = table.sort_values(column, key=lambda names: names.map(place), kind="stable")
+    return table.reset_index(drop=True)
+
+
+def study(
+    table: pd.DataFrame, *, max_k: int | None = None, n_boot: int = 1000, seed: int = 0
+) -> list[Study]:
+    """Measure every comparison of a table.
+
+    max_k: the largest budget K; None takes the largest that every task of all comparisons allows.
+    """
+    found = outcomes.comparisons(table)
+    K = max_k or min(comparison.max_k for comparison in found)
+    return [Study(one, one.tax(K, n_boot=n_boot, seed=seed)) for one in found]
+
+
+def split_taxes(
+    studies: Sequence[Study],
+    budgets: Sequence[int] = (8, 32, 64),
+    *,
+    n_est: int = ESTIMATION_ROLLOUTS,
+    n_splits: int = 100,
+    seed: int = 0,
+) -> list[metrics.SplitTaxes]:
+    """`metrics.few_rollout_taxes` of every comparison: Tax_S(8) of n_est rollouts, and the rest."""
+    return [
+        metrics.few_rollout_taxes(
+            one.comparison.base,
+            one.comparison.post,
+            budgets,
+            n_est=n_est,
+            k_est=ESTIMATION_ROLLOUTS,
+            n_splits=n_splits,
+            rng=one.comparison.rng(seed),
+        )
+        for one in studies
+    ]
+
+
+class Agreement(NamedTuple):
+    """How far Tax_S(8) of few rollouts ranks comparisons as an outcome of the other rollouts does.
+
+    rho: Spearman, mean over splits; sd: its spread over splits; partial: with the gap in pass@1,
+    which both sides share as a factor, partialled out.  low, high: 95 % interval from resampled
+    pairs, NaN with fewer than eight pairs.  least, most: rho with one pair left out.
+    """
+
+    rho: float
+    sd: float
+    partial: float
+    low: float
+    high: float
+    least: float
+    most: float
+
+
+def agreement(
+    studies: Sequence[Study], splits: Sequence[metrics.SplitTaxes], outcome, *, seed: int = 0
+) -> Agreement:
+    """Rank agreement of the splits' `tax_est` with an outcome, [comparisons, splits]."""
+    x = np.array([split.tax_est for split in splits])
+    y = np.asarray(outcome)
+    z = np.array([split.accuracy_gap for split in splits])
+    pairs = np.array([one.comparison.pair for one in studies])
+    names = list(dict.fromkeys(pairs))
+    rhos = metrics.spearman(x, y)
+    rest = [pairs != name for name in names if np.sum(pairs != name) >= 3]
+    without = [np.mean(metrics.spearman(x[others], y[others])) for others in rest] or [np.nan]
+    low = high = np.nan
+    if len(names) >= FEWEST_PAIRS:
+        low, high = _pair_interval(x, y, pairs, names, np.random.default_rng(seed))
+    partial = np.mean(metrics.partial_spearman(x, y, z))
+    return Agreement(
+        *map(float, (np.mean(rhos), np.std(rhos), partial, low, high, min(without), max(without)))
+    )
+
+
+def _pair_interval(x, y, pairs, names, rng, n_boot=1000) -> tuple[float, float]:
+    """Resample pairs, all benchmarks of a pair together, and draw a split each time."""
+    rhos = []
+    for _ in range(n_boot):
+        drawn = rng.choice(len(names), len(names))
+        rows = np.concatenate([np.flatnonzero(pairs == names[i]) for i in drawn])
+        split = rng.integers(x.shape[1])
+        rhos.append(metrics.spearman(x[rows, split], y[rows, split]))
+    low, high = np.quantile(rhos, [0.025, 0.975])
+    return float(low), float(high)

@@ -1,0 +1,51 @@
+"""Coverage, consistency and the Sharpening Tax, from counts of successes.
+
+A *cell* is one policy on one benchmark: for each task, `n` independent rollouts at one decoding
+setting and `c` successes. Arrays go in, arrays come out; axes are named in brackets. Equations are
+those of "Sharpening Tax in Post-Training" (arXiv 2610.01509), its per-task estimators those of
+Chen et al. 2021 (arXiv 2107.03374, equation 1).
+"""
+
+from lib.metrics.estimators import (
+    Categories,
+    Counts,
+    consistency_curve,
+    coverage_curve,
+    pass_at_k,
+    pass_hat_k,
+    task_categories,
+)
+from lib.metrics.prediction import SplitTaxes, few_rollout_taxes, split_rollouts
+from lib.metrics.ranks import auroc, partial_spearman, spearman
+from lib.metrics.tax import (
+    Band,
+    Crossover,
+    Scalability,
+    SharpeningTax,
+    crossover,
+    scalability,
+    sharpening_tax,
+)
+
+__all__ = [
+    "Band",
+    "Categories",
+    "Counts",
+    "Crossover",
+    "Scalability",
+    "SharpeningTax",
+    "SplitTaxes",
+    "auroc",
+    "consistency_curve",
+    "coverage_curve",
+    "crossover",
+    "few_rollout_taxes",
+    "partial_spearman",
+    "pass_at_k",
+    "pass_hat_k",
+    "scalability",
+    "sharpening_tax",
+    "spearman",
+    "split_rollouts",
+    "task_categories",
+]

@@ -1,0 +1,184 @@
+"""Per-task estimators of coverage and consistency, their curves over budgets, kinds of tasks."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class Counts(NamedTuple):
+    """The counts of one cell.
+
+    c: [rows] successes.  n: [rows] scored rollouts.
+    tasks: [rows] how many tasks a row stands for, when only a histogram is known; None when every
+        row is one task. Rows of two cells are the same tasks, in the same order, only if `tasks`
+        is None in both; histograms are never paired.
+    names: [rows] names of the tasks, used in error messages.
+    """
+
+    c: ArrayLike
+    n: ArrayLike
+    tasks: ArrayLike | None = None
+    names: Sequence[str] | None = None
+
+
+def pass_at_k(c: ArrayLike, n: ArrayLike, k: ArrayLike, names: Sequence[str] | None = None):
+    """Coverage: the chance that at least one of k rollouts succeeds, 1 - C(n-c, k) / C(n, k).
+
+    c, n: [tasks]; k: a budget or [budgets]. Returns [tasks] or [tasks, budgets], unbiased per task.
+    Raises ValueError, naming the task and its counts, where k exceeds its rollouts.
+
+    >>> float(pass_at_k(2, 5, 3)), float(pass_at_k(1, 10_000, 5_000))
+    (0.9, 0.5)
+    """
+    c, n = checked_counts(c, n, names)
+    return 1 - _all_drawn_from(n - c, c, n, checked_budget(k, c, n, names))
+
+
+def pass_hat_k(c: ArrayLike, n: ArrayLike, k: ArrayLike, names: Sequence[str] | None = None):
+    """Consistency (pass^k): the chance that all of k rollouts succeed, C(c, k) / C(n, k).
+
+    Shapes and errors as in `pass_at_k`.
+
+    >>> float(pass_hat_k(2, 5, 3)), float(pass_hat_k(2, 5, 2))
+    (0.0, 0.1)
+    """
+    c, n = checked_counts(c, n, names)
+    return _all_drawn_from(c, n - c, n, checked_budget(k, c, n, names))
+
+
+def _all_drawn_from(inside, outside, n, k):
+    """C(inside, k) / C(n, k), n = inside + outside: k draws without replacement stay inside."""
+    if k.ndim:  # every budget up to the largest in one pass, by the product over draws
+        draw = np.arange(k.max())
+        left = np.clip(inside[..., None] - draw, 0, None)
+        return np.cumprod(left / (n[..., None] - draw), axis=-1)[..., k - 1]
+    # One budget: the ratio is symmetric in `outside` and k, so the shorter product is enough, and
+    # with few factors it is also the more exact one.
+    short, long = np.minimum(outside, k), np.maximum(outside, k)
+    ratio = np.ones(n.shape)
+    for j in range(int(short.max(initial=0))):
+        ratio = ratio * np.where(
+            j < short, np.clip(n - long - j, 0, None) / np.maximum(n - j, 1), 1
+        )
+    return ratio
+
+
+def checked_counts(c, n, names):
+    c, n = np.broadcast_arrays(whole_numbers(c, "successes c"), whole_numbers(n, "rollouts n"))
+    bad = (c < 0) | (n < 0) | (c > n)
+    if bad.any():
+        raise ValueError(
+            f"{_first(bad, c, n, names)}: successes must lie between 0 and the rollouts of the "
+            "task. Count a missing outcome in neither."
+        )
+    return c, n
+
+
+def checked_budget(k, c, n, names):
+    k = whole_numbers(k, "budget k")
+    if k.size == 0 or k.min() < 1:
+        raise ValueError(f"budget k = {k.tolist()}: expected whole numbers of at least 1.")
+    short = n < k.max()
+    if short.any():
+        remedy = f"use k <= {n.min()}" if n.min() else "drop tasks without a scored rollout"
+        raise ValueError(
+            f"k = {k.max()} needs at least {k.max()} rollouts of every task, but {short.sum()} of "
+            f"{short.size} tasks have fewer, first {_first(short, c, n, names)}. "
+            f"Collect more rollouts or {remedy}."
+        )
+    return k
+
+
+def whole_numbers(values, what) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iufb" or not np.all(
+        np.isfinite(array) & (array == np.floor(array))
+    ):
+        raise ValueError(f"{what} must be whole numbers (counts, not rates), got {_shown(array)}.")
+    return array.astype(np.int64)
+
+
+def _shown(array) -> str:
+    flat = array.ravel()
+    if array.dtype.kind in "iufb":
+        flat = flat[~(np.isfinite(flat) & (flat == np.floor(flat)))]
+    return ", ".join(str(v) for v in flat[:3].tolist())
+
+
+def _first(bad, c, n, names) -> str:
+    i = int(np.flatnonzero(bad)[0])
+    name = repr(str(names[i])) if names is not None else i
+    return f"task {name} with n = {n.ravel()[i]}, c = {c.ravel()[i]}"
+
+
+def coverage_curve(cell: Counts, K: int) -> NDArray[np.float64]:
+    """Mean pass@k over tasks, for k = 1..K: [K]. Every task weighs the same, whatever its n."""
+    return _mean_over_tasks(pass_at_k, Counts(*cell), K)
+
+
+def consistency_curve(cell: Counts, K: int) -> NDArray[np.float64]:
+    """Mean pass^k over tasks, for k = 1..K: [K]."""
+    return _mean_over_tasks(pass_hat_k, Counts(*cell), K)
+
+
+def _mean_over_tasks(estimator, cell, K):
+    checked_budget(K, *checked_counts(cell.c, cell.n, cell.names), cell.names)
+    (c, n), weight = distinct_rows(cell)
+    return weight @ estimator(c, n, np.arange(1, K + 1)) / weight.sum()
+
+
+def distinct_rows(*cells):
+    """The distinct rows of cells put side by side, and how many tasks each stands for.
+
+    Estimators depend on the counts only, so 500 tasks cost what their distinct counts cost.
+    """
+    columns = np.stack(
+        [column for cell in cells for column in checked_counts(cell.c, cell.n, cell.names)]
+    )
+    if columns.shape[1] == 0:
+        raise ValueError("no tasks: a curve needs at least one task with scored rollouts.")
+    rows, inverse = np.unique(columns, axis=1, return_inverse=True)
+    tasks = cells[0].tasks
+    if tasks is not None:
+        tasks = whole_numbers(tasks, "tasks of a row")
+        if tasks.shape != columns.shape[1:] or tasks.min() < 0 or tasks.sum() == 0:
+            raise ValueError(
+                f"tasks = {tasks.tolist()}: a histogram needs one non-negative number of tasks for "
+                f"each of its {columns.shape[1]} rows, and at least one task in all."
+            )
+    return rows, np.bincount(inverse.ravel(), weights=tasks, minlength=rows.shape[1]).astype(float)
+
+
+class Categories(NamedTuple):
+    """How many tasks failed in all, passed in some, and passed in all of the n *observed* rollouts.
+
+    A description of n rollouts, not of what is impossible or certain.
+    """
+
+    always_fail: int
+    given_compute: int
+    always_pass: int
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The three as shares of all tasks: [3]."""
+        return np.array(self) / sum(self)
+
+    @property
+    def extremes(self) -> float:
+        """The share of tasks at either extreme (bimodality)."""
+        return float(1 - self.shares[1])
+
+
+def task_categories(c: ArrayLike, n: ArrayLike, tasks: ArrayLike | None = None) -> Categories:
+    """Count tasks with c = 0, 0 < c < n and c = n.
+
+    c, n: [rows]; tasks: [rows] how many tasks each row stands for, None for one.
+    """
+    c, n = checked_counts(np.atleast_1d(c), np.atleast_1d(n), None)
+    checked_budget(1, c, n, None)
+    weight = np.ones(len(c), int) if tasks is None else whole_numbers(tasks, "tasks of a row")
+    never, always = int(weight[c == 0].sum()), int(weight[c == n].sum())
+    return Categories(never, int(weight.sum()) - never - always, always)

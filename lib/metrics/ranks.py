@@ -1,0 +1,66 @@
+"""Rank statistics: Spearman correlation, plain and partial, and AUROC."""
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+
+def spearman(x: ArrayLike, y: ArrayLike):
+    """Spearman rank correlation of x and y along their first axis, average ranks for ties.
+
+    x, y: [points] or [points, columns]. Returns a number, or [columns]. NaN, with a warning, where
+    one of the two is constant or there are fewer than three points.
+    """
+    return _correlation(*_ranks(x, y))
+
+
+def partial_spearman(x: ArrayLike, y: ArrayLike, z: ArrayLike):
+    """Spearman correlation of x and y with the linear effect of z's ranks taken out of both.
+
+    (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2)), each r a Spearman correlation. Shapes as
+    in `spearman`. NaN, with a warning, where undefined; x or y a monotone function of z is so, too.
+    """
+    x, y, z = _ranks(x, y, z)
+    xy, xz, yz = _correlation(x, y), _correlation(x, z), _correlation(y, z)
+    left = (1 - np.square(xz)) * (1 - np.square(yz))
+    if np.any(left < 1e-12):
+        warnings.warn(
+            "partial Spearman is undefined: z alone determines a rank order", stacklevel=2
+        )
+    return (xy - xz * yz) / np.sqrt(np.where(left < 1e-12, np.nan, left))
+
+
+def _ranks(*variables):
+    ranks = [rankdata(variable, axis=0) for variable in variables]
+    if len({len(each) for each in ranks}) > 1:
+        points = " against ".join(str(len(each)) for each in ranks)
+        raise ValueError(f"{points} points: expected one value a point in each variable.")
+    return ranks
+
+
+def _correlation(x, y):
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    spread = np.sqrt(np.sum(x * x, axis=0) * np.sum(y * y, axis=0))
+    undefined = (spread == 0) | (len(x) < 3)
+    if np.any(undefined):
+        warnings.warn(
+            "Spearman is undefined: fewer than three points, or a constant variable", stacklevel=3
+        )
+    return np.sum(x * y, axis=0) / np.where(undefined, np.nan, spread)
+
+
+def auroc(scores: ArrayLike, passed: ArrayLike) -> float:
+    """Area under the ROC curve of scores against success, [attempts] each.
+
+    The chance that a random success scores above a random failure, ties counting half. NaN, with a
+    warning, where only one class is present.
+    """
+    from sklearn.metrics import roc_auc_score  # a second to import, and only this function needs it
+
+    passed = np.asarray(passed, bool)
+    if passed.all() or not passed.any():
+        warnings.warn("AUROC is undefined: all attempts have the same outcome", stacklevel=2)
+        return np.nan
+    return float(roc_auc_score(passed, scores))

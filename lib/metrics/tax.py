@@ -1,0 +1,242 @@
+"""Scalability, the Sharpening Tax and the crossover, with intervals from a task bootstrap."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lib.metrics.estimators import (
+    Counts,
+    checked_budget,
+    checked_counts,
+    distinct_rows,
+    pass_at_k,
+    pass_hat_k,
+    whole_numbers,
+)
+
+MARGIN = 1e-12
+"""A base curve is above another one when it exceeds it by more than this."""
+
+
+class Scalability(NamedTuple):
+    """What extra attempts buy: `A` in units of budget, `S` as a share of the room above pass@1."""
+
+    A: NDArray[np.float64]
+    S: NDArray[np.float64]
+
+
+def scalability(curve: ArrayLike, K: ArrayLike) -> Scalability:
+    """Raw and calibrated area scalability of a coverage curve.
+
+    A(K) = sum_{k<K} [pass@K - pass@k] = K (pass@K - mean_{k<=K} pass@k)
+    S(K) = A(K) / [(K - 1) (1 - pass@1)]
+
+    curve: [..., budgets], pass@k for k = 1, 2, ...; K: one budget or [Ks], at most len(curve).
+    Returns A and S, [...] or [..., Ks]. S is NaN where it is 0/0: pass@1 = 1 leaves nothing to
+    gain, and K = 1 allows no second attempt.
+
+    >>> A, S = scalability([0.5, 0.75, 0.875], 3)   # a fair coin as the only task
+    >>> float(A), float(S)
+    (0.5, 0.5)
+    """
+    curve, K = np.asarray(curve, float), whole_numbers(K, "budget K")
+    if K.min() < 1 or K.max() > curve.shape[-1]:
+        raise ValueError(
+            f"K = {K.tolist()}: expected budgets from 1 to {curve.shape[-1]}, the curve's length."
+        )
+    A = K * curve[..., K - 1] - np.cumsum(curve, axis=-1)[..., K - 1]
+    room = 1 - curve[..., 0]
+    room = (K - 1) * np.where(room > MARGIN, room, np.nan)[(..., *(None,) * K.ndim)]
+    return Scalability(A, np.divide(A, room, out=np.full(np.shape(A), np.nan), where=room > 0))
+
+
+def crossover(base: ArrayLike, post: ArrayLike):
+    """The smallest budget from which the base curve stays above the post-trained one.
+
+    base, post: [..., K] coverage for k = 1..K. Returns [...] floats: k*, or inf for none within K.
+
+    >>> float(crossover([0.1, 0.4, 0.6], [0.3, 0.4, 0.5])), float(crossover([0.1], [0.3]))
+    (3.0, inf)
+    """
+    above = np.asarray(base, float) - np.asarray(post, float) > MARGIN
+    K = above.shape[-1]
+    stays = np.where(above.all(-1), K, np.argmin(above[..., ::-1], axis=-1))
+    return np.where(stays > 0, K - stays + 1.0, np.inf)
+
+
+class Band(NamedTuple):
+    """An estimate and its 95 % interval: arrays over budgets, or numbers once one is chosen."""
+
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    def at(self, k: int) -> "Band":
+        """The band at budget k (1-based)."""
+        return Band(*(float(part[k - 1]) for part in self))
+
+
+class Crossover(NamedTuple):
+    """Where the base overtakes (inf: nowhere within K), and the share of resamples that cross."""
+
+    value: float
+    low: float
+    high: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class SharpeningTax:
+    """What one comparison says, every `Band` over budgets k = 1..K.
+
+    tax_A, tax_S: X_base - X_post for X in {A, S}; positive means paid.
+    gap: pass@k_base - pass@k_post, the coverage the post-trained arm lacks.
+    paired: whether both arms were resampled with the same draw of tasks.
+    polarisation: share of tasks at either extreme (c = 0 or c = n), post minus base; a number.
+    samples: replicates of tax_A, tax_S, gap [n_boot, K], and of crossover and polarisation
+        [n_boot], for claims that pool comparisons.
+    notes: what a reader must know: undefined values with their reason, unpaired resampling.
+    """
+
+    K: int
+    paired: bool
+    coverage_base: Band
+    coverage_post: Band
+    consistency_base: Band
+    consistency_post: Band
+    A_base: Band
+    A_post: Band
+    S_base: Band
+    S_post: Band
+    tax_A: Band
+    tax_S: Band
+    gap: Band
+    crossover: Crossover
+    polarisation: Band
+    samples: dict[str, NDArray[np.float64]]
+    notes: tuple[str, ...]
+
+
+def sharpening_tax(
+    base: Counts,
+    post: Counts,
+    K: int,
+    *,
+    n_boot: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> SharpeningTax:
+    """Tax_X(k) = X_base(k) - X_post(k), coverage gap and crossover for all k <= K, with intervals.
+
+    base, post: counts of both arms (`Counts`, or tuples (c, n)) over the *same tasks in the same
+    order*; `outcomes.comparisons` aligns them. 95 % percentile intervals come from a paired task
+    bootstrap: one draw of tasks, with replacement, serves both arms and every budget. Where an arm
+    is a histogram the arms are resampled independently, and `paired` and `notes` say so.
+    n_boot = 0 gives NaN intervals. Raises ValueError for K above the rollouts of any task, and for
+    arms of different length.
+    """
+    rng = np.random.default_rng(rng)
+    base, post = Counts(*base), Counts(*post)
+    paired = base.tasks is None and post.tasks is None
+    if paired and np.shape(base.c) != np.shape(post.c):
+        raise ValueError(
+            f"{np.size(base.c)} tasks in the base and {np.size(post.c)} in the post-trained arm: "
+            "paired arms need the same tasks in the same order: lib.outcomes.align pairs them."
+        )
+    for cell in (base, post):
+        checked_budget(K, *checked_counts(cell.c, cell.n, cell.names), cell.names)
+
+    both = _resampled(rng, n_boot, base, post) if paired else None
+    curves, extremes = {}, []
+    for arm, cell in enumerate((base, post)):
+        rows, weights = both or _resampled(rng, n_boot, cell)
+        c, n = rows[2 * arm : 2 * arm + 2] if paired else rows
+        total = weights[0].sum()
+        for name, estimator in (("coverage", pass_at_k), ("consistency", pass_hat_k)):
+            curves[name, arm] = weights @ estimator(c, n, np.arange(1, K + 1)) / total
+        extremes.append(weights @ ((c == 0) | (c == n)) / total)
+
+    coverage, budgets = (curves["coverage", 0], curves["coverage", 1]), np.arange(1, K + 1)
+    (A_base, S_base), (A_post, S_post) = (scalability(curve, budgets) for curve in coverage)
+    taxes = {"tax_A": A_base - A_post, "tax_S": S_base - S_post, "gap": coverage[0] - coverage[1]}
+    crossings, polarisation = crossover(*coverage), extremes[1] - extremes[0]
+    return SharpeningTax(
+        K=K,
+        paired=paired,
+        coverage_base=_band(coverage[0]),
+        coverage_post=_band(coverage[1]),
+        consistency_base=_band(curves["consistency", 0]),
+        consistency_post=_band(curves["consistency", 1]),
+        A_base=_band(A_base),
+        A_post=_band(A_post),
+        S_base=_band(S_base),
+        S_post=_band(S_post),
+        **{name: _band(replicates) for name, replicates in taxes.items()},
+        crossover=_crossover_interval(crossings),
+        polarisation=_band(polarisation[:, None]).at(1),
+        samples={name: replicates[1:] for name, replicates in taxes.items()}
+        | {"crossover": crossings[1:], "polarisation": polarisation[1:]},
+        notes=_notes(paired, S_base[:, -1], S_post[:, -1], K),
+    )
+
+
+def _resampled(rng, n_boot, *cells):
+    """Distinct rows and their weights [1 + n_boot, rows]: as observed first, then the resamples."""
+    rows, tasks = distinct_rows(*cells)
+    row_of_task = np.repeat(np.arange(len(tasks)), tasks.astype(int))
+    weights = np.empty((1 + n_boot, len(tasks)))
+    weights[0] = tasks
+    for i in range(1, 1 + n_boot):
+        drawn = row_of_task[rng.integers(len(row_of_task), size=len(row_of_task))]
+        weights[i] = np.bincount(drawn, minlength=len(tasks))
+    return rows, weights
+
+
+def _band(replicates) -> Band:
+    """The observed row 0 of [1 + n_boot, K], with percentile intervals of the defined others."""
+    value, samples = replicates[0], np.sort(replicates[1:].T, axis=-1)  # NaN sorts last
+    defined = np.sum(~np.isnan(samples), axis=-1)
+    return Band(value, _quantile(samples, defined, 0.025), _quantile(samples, defined, 0.975))
+
+
+def _quantile(samples, defined, q):
+    """Linear interpolation between order statistics of sorted samples [K, n_boot]: [K]."""
+    if samples.shape[1] == 0:
+        return np.full(len(samples), np.nan)
+    position = q * np.maximum(defined - 1, 0)
+    below = np.floor(position).astype(int)
+    above = np.minimum(below + 1, np.maximum(defined - 1, 0))
+    rows = np.arange(len(samples))
+    return samples[rows, below] + (position - below) * (samples[rows, above] - samples[rows, below])
+
+
+def _crossover_interval(replicates) -> Crossover:
+    value, samples = replicates[0], np.sort(replicates[1:])
+    if len(samples) == 0:
+        return Crossover(float(value), np.nan, np.nan, np.nan)
+    # Whole budgets and infinities are not interpolated: the interval is rounded outwards.
+    low = samples[int(np.floor(0.025 * (len(samples) - 1)))]
+    high = samples[int(np.ceil(0.975 * (len(samples) - 1)))]
+    return Crossover(float(value), float(low), float(high), float(np.mean(np.isfinite(samples))))
+
+
+def _notes(paired, S_base, S_post, K) -> tuple[str, ...]:
+    notes = []
+    if not paired:
+        notes.append(
+            "an arm is a histogram, whose tasks cannot be paired: the arms were resampled apart"
+        )
+    if K == 1:
+        notes.append("a budget of 1 allows no second attempt: S and Tax_S are NaN")
+    for arm, S in (("base", S_base), ("post-trained", S_post)):
+        if np.isnan(S[0]) and K > 1:
+            notes.append(
+                f"pass@1 of the {arm} arm is 1, nothing is left to gain: its S, and Tax_S, are NaN"
+            )
+        elif K > 1 and np.isnan(S).any():
+            notes.append(
+                f"S of the {arm} arm is undefined (pass@1 = 1) in {np.isnan(S[1:]).sum()} of "
+                f"{len(S) - 1} resamples, which its intervals leave out"
+            )
+    return tuple(notes)

@@ -1,0 +1,133 @@
+"""Two arms side by side: the tasks both have, and those left out."""
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lib.metrics import Counts, SharpeningTax, sharpening_tax
+from lib.outcomes.table import CELL, OutcomesError, counts, kind
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Two arms over the tasks both have: row i of `base` and of `post` is the same task.
+
+    base, post: tables of counts, same tasks, same order.  dropped: columns task, arm, why.
+    """
+
+    base: pd.DataFrame
+    post: pd.DataFrame
+    dropped: pd.DataFrame
+
+
+def align(base: pd.DataFrame, post: pd.DataFrame) -> Alignment:
+    """Pair two arms of one benchmark by task name.
+
+    base, post: tables of attempts or counts, one cell each. Tasks that one arm lacks, or has no
+    scored attempt of, are left out and reported in `dropped`, never silently.
+    Raises OutcomesError for histograms, whose tasks have no names, and where no task is left.
+    """
+    arms = {"base": counts(base), "post": counts(post)}
+    for arm, table in arms.items():
+        if kind(table) == "histogram":
+            raise OutcomesError(
+                f"the {arm} arm is a histogram: its rows name no task, and row i of one arm is not "
+                "row i of the other. Use comparisons(), which resamples such arms independently."
+            )
+        if len(table[CELL].drop_duplicates()) > 1:
+            raise OutcomesError(
+                f"the {arm} arm holds {len(table[CELL].drop_duplicates())} cells; expected one "
+                "benchmark, pair and arm. Select one, or use comparisons()."
+            )
+    scored = {arm: table[table["n"] > 0].set_index("task") for arm, table in arms.items()}
+    dropped = []
+    for arm, other in (("base", "post"), ("post", "base")):
+        dropped += [(t, arm, "no scored attempt") for t in arms[arm].query("n == 0")["task"]]
+        dropped += [
+            (t, other, "not attempted")
+            for t in scored[arm].index.difference(arms[other]["task"], sort=False)
+        ]
+    common = scored["base"].index.intersection(scored["post"].index, sort=False)
+    if common.empty:
+        shown = {arm: ", ".join(map(repr, table["task"][:3])) for arm, table in arms.items()}
+        raise OutcomesError(
+            f"no task in common with a scored attempt in both arms: base has {shown['base']} ..., "
+            f"post has {shown['post']} ... Both files must name tasks alike."
+        )
+    return Alignment(
+        *(scored[arm].loc[common].reset_index() for arm in ("base", "post")),
+        pd.DataFrame(dropped, columns=["task", "arm", "why"]),
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A base and a post-trained arm of one pair on one benchmark, ready for `metrics`.
+
+    base, post: counts, over the same tasks in the same order unless an arm is a histogram.
+    dropped: tasks left out because the arms do not share them, with the reason.
+    missing: attempts without a score in either arm, by arm.
+    """
+
+    benchmark: str
+    pair: str
+    base: Counts
+    post: Counts
+    dropped: pd.DataFrame
+    missing: dict[str, int]
+
+    @property
+    def label(self) -> str:
+        return self.pair if self.benchmark == "default" else f"{self.pair} on {self.benchmark}"
+
+    def tax(self, K: int, *, n_boot: int = 1000, seed: int = 0) -> SharpeningTax:
+        """`metrics.sharpening_tax` of this comparison."""
+        return sharpening_tax(self.base, self.post, K, n_boot=n_boot, rng=self.rng(seed))
+
+    def rng(self, seed: int) -> np.random.Generator:
+        """A generator that depends on the seed and the names of benchmark and pair only.
+
+        So an interval does not change with what else is in the table.
+        """
+        return np.random.default_rng([seed, zlib.crc32(f"{self.benchmark}/{self.pair}".encode())])
+
+    @property
+    def max_k(self) -> int:
+        """The largest budget that every task allows in both arms."""
+        return int(min(min(self.base.n), min(self.post.n)))
+
+
+def comparisons(table: pd.DataFrame, *, base: str = "base", post: str = "post") -> list[Comparison]:
+    """All comparisons in a table, in order of appearance.
+
+    Cells without the other arm are no comparison; where none is left, OutcomesError.
+    """
+    table = counts(table)
+    found = []
+    for (benchmark, pair), rows in table.groupby(["benchmark", "pair"], sort=False):
+        arms = [rows[rows["arm"] == arm] for arm in (base, post)]
+        if not all(len(arm) for arm in arms):
+            continue
+        missing = dict(zip((base, post), (int(arm["missing"].sum()) for arm in arms), strict=True))
+        if kind(table) == "histogram":
+            cells = [
+                Counts(*(arm[column].to_numpy() for column in ("c", "n", "tasks"))) for arm in arms
+            ]
+            dropped = pd.DataFrame(columns=["task", "arm", "why"])
+        else:
+            aligned = align(*arms)
+            cells = [_cell(aligned.base), _cell(aligned.post)]
+            dropped = aligned.dropped
+        found.append(Comparison(benchmark, pair, *cells, dropped, missing))
+    if not found:
+        arms = ", ".join(map(repr, table["arm"].unique()))
+        raise OutcomesError(
+            f"no (benchmark, pair) has both arms {base!r} and {post!r}; the table has arms {arms}."
+        )
+    return found
+
+
+def _cell(table) -> Counts:
+    return Counts(table["c"].to_numpy(), table["n"].to_numpy(), names=table["task"].tolist())

@@ -1,0 +1,229 @@
+"""The schema: columns and types of a table of outcomes, checked, and attempts counted."""
+
+import warnings
+
+import pandas as pd
+
+CELL = ["benchmark", "pair", "arm"]
+_ALIASES = {"task_id": "task", "rollouts": "n", "successes": "c"}
+_KNOWN = [*CELL, "task", "attempt", "passed", "reason", "tasks", "n", "c", "missing"]
+
+
+class OutcomesError(ValueError):
+    """Bad input: says where it is, what was expected there, and what to do."""
+
+
+class OutcomesWarning(UserWarning):
+    """Input that could be read, but not all of it or not without doubt."""
+
+
+def kind(table: pd.DataFrame) -> str:
+    """`attempts`, `counts` or `histogram`, by the columns of the table."""
+    if "passed" in table:
+        return "attempts"
+    return "histogram" if "tasks" in table else "counts"
+
+
+def validate(
+    table: pd.DataFrame,
+    *,
+    source: str = "table",
+    where: list[str] | None = None,
+    **defaults: str,
+) -> pd.DataFrame:
+    """Check a table and bring it into its canonical columns and types.
+
+    source, where: what to call the table, and each row of it, in errors.
+    defaults: values for `benchmark`, `pair`, `arm` where the table has no such column.
+    Raises OutcomesError; warns as `read` does. A valid table comes back as it is.
+    """
+    unknown = set(defaults) - set(CELL)
+    if unknown:
+        raise OutcomesError(f"{sorted(unknown)}: expected defaults for {', '.join(CELL)} only.")
+    table = table.rename(columns={a: b for a, b in _ALIASES.items() if b not in table})
+    table = table.reset_index(drop=True)
+    check = _Check(source, where or [f"row {i}" for i in range(1, len(table) + 1)])
+    if "pass_flags" in table:
+        table, check = _one_row_an_attempt(table, check)
+    for column in CELL:
+        given = defaults.get(column) or {"benchmark": "default", "pair": "default"}.get(column)
+        if column not in table:
+            if given is None:
+                raise OutcomesError(
+                    f"{source}: no column {column!r}, and no default was given for it. Add the "
+                    f'column, or say it when reading: read(path, {column}="base").'
+                )
+            table[column] = given
+        table[column] = check.names(table, column)
+    table["arm"] = table["arm"].replace({"rl": "post"})
+    if "passed" in table and ("n" in table or "c" in table):
+        raise OutcomesError(
+            f"{source}: both passed and counts; expected attempts or counts, not both."
+        )
+    shape = {"attempts": _attempts, "counts": _counts, "histogram": _histogram}[kind(table)]
+    table = shape(table, check)
+    known = [column for column in _KNOWN if column in table]
+    return table[known + [column for column in table if column not in known]].reset_index(drop=True)
+
+
+class _Check:
+    """Checks columns, and words the errors: which source, line, column, value, and the remedy."""
+
+    def __init__(self, source: str, where: list[str]):
+        self.source, self.where = source, where
+
+    def refuse(self, bad: pd.Series, column: str, values, expected: str):
+        if bad.any():
+            i = int(bad.to_numpy().argmax())
+            more = f" ({bad.sum()} rows like this)" if bad.sum() > 1 else ""
+            value = values.iloc[i]
+            value = value.item() if hasattr(value, "item") else value
+            raise OutcomesError(
+                f"{self.source}, {self.where[i]}, column {column!r}: got {value!r}, "
+                f"expected {expected}.{more}"
+            )
+
+    def need(self, table, columns):
+        absent = [column for column in columns if column not in table]
+        if absent:
+            raise OutcomesError(
+                f"{self.source}: no column {', '.join(map(repr, absent))}; it has "
+                f"{', '.join(map(repr, table.columns))}. Expected task with passed (attempts), "
+                "task_id with pass_flags, task with n and c (counts), or n, c and tasks (a "
+                "histogram)."
+            )
+
+    def names(self, table, column) -> pd.Series:
+        values = table[column]
+        bad = values.isna() | values.map(lambda v: not isinstance(v, str | int) or v == "")
+        self.refuse(bad, column, values, "a name")
+        return values.astype(str)
+
+    def whole(self, table, column, least: int) -> pd.Series:
+        values = table[column]
+        numbers = pd.to_numeric(values, errors="coerce")
+        bad = numbers.isna() | (numbers < least) | (numbers != numbers.round())
+        bad |= numbers.abs() > 2**53  # past this, floats no longer tell whole numbers apart
+        self.refuse(
+            bad,
+            column,
+            values,
+            f"a whole number of at least {least} (a count, never a rate or blank)",
+        )
+        return numbers.astype("int64")
+
+
+def _one_row_an_attempt(table, check):
+    """`pass_flags`, a list a task, becomes one row an attempt, numbered from 0."""
+    flags = table["pass_flags"].map(lambda v: list(v) if hasattr(v, "__array__") else v)
+    check.refuse(
+        flags.map(lambda v: not isinstance(v, list) or not v), "pass_flags", flags,
+        "a list of true, false or null, one an attempt",
+    )  # fmt: skip
+    table = table.assign(passed=flags).drop(columns=["pass_flags", "n", "c"], errors="ignore")
+    table = table.explode("passed")
+    source_row = table.index
+    table["attempt"] = table.groupby(level=0).cumcount()
+    check = _Check(check.source, [check.where[i] for i in source_row])
+    return table.reset_index(drop=True), check
+
+
+def _attempts(table, check):
+    check.need(table, ["task", "passed"])
+    table["task"] = check.names(table, "task")
+    passed = table["passed"].map(_as_passed).astype(object)
+    check.refuse(
+        passed.map(lambda v: v is _BAD), "passed", table["passed"],
+        "true, false, or null for a missing outcome; turn a score into pass or fail first",
+    )  # fmt: skip
+    table["passed"] = passed.astype("boolean")
+    if "attempt" in table:
+        table["attempt"] = check.whole(table, "attempt", 0)
+    else:
+        warn(
+            f"{check.source}: no column 'attempt'; attempts are numbered in the order of their "
+            "rows, and a repeated one cannot be told from a new one."
+        )
+        table["attempt"] = table.groupby([*CELL, "task"]).cumcount()
+    repeated = table.duplicated([*CELL, "task", "attempt"], keep="last")
+    if repeated.any():
+        warn(
+            f"{check.source}: {repeated.sum()} rows repeat the (task, attempt) of a later one; the "
+            "last one wins."
+        )
+    reason = table["reason"] if "reason" in table else pd.Series(None, table.index, dtype=object)
+    reason = reason.mask(reason == "").astype("str")
+    table["reason"] = reason.mask(table["passed"].isna() & reason.isna(), "no reason given")
+    return table[~repeated]
+
+
+_BAD = object()
+
+
+def _as_passed(value):
+    if value is None or value is pd.NA or value != value:
+        return pd.NA
+    if isinstance(value, str):
+        return {"true": True, "1": True, "false": False, "0": False, "": pd.NA}.get(
+            value.strip().lower(), _BAD
+        )
+    try:
+        return {1: True, 0: False}.get(value, _BAD)
+    except TypeError:  # a list or an object
+        return _BAD
+
+
+def _counts(table, check):
+    check.need(table, ["task", "n", "c"])
+    table["task"] = check.names(table, "task")
+    table = _checked_n_c(table, check)
+    repeated = table.duplicated([*CELL, "task"])
+    check.refuse(
+        repeated, "task", table["task"],
+        "one row of counts a task in each arm; add up the counts of disjoint runs, or delete one",
+    )  # fmt: skip
+    return table
+
+
+def _histogram(table, check):
+    check.need(table, ["n", "c", "tasks"])
+    table["task"] = table.get("task", None)
+    named = table["task"].map(lambda v: v is not None and v == v and v != "")
+    check.refuse(
+        named, "task", table["task"], "no task name in a histogram row, which stands for many"
+    )
+    table["task"] = pd.Series(None, table.index, dtype="str")
+    table["tasks"] = check.whole(table, "tasks", 0)
+    return _checked_n_c(table, check)
+
+
+def _checked_n_c(table, check):
+    for column in ("n", "c"):
+        table[column] = check.whole(table, column, 0)
+    check.refuse(
+        table["c"] > table["n"], "c", table["c"],
+        "at most n: successes cannot outnumber the scored attempts (a rate above 1)",
+    )  # fmt: skip
+    table["missing"] = check.whole(table, "missing", 0) if "missing" in table else 0
+    return table
+
+
+def warn(message: str) -> None:
+    warnings.warn(message, OutcomesWarning, stacklevel=4)
+
+
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Count attempts: a row per (benchmark, pair, arm, task) with `n`, `c` and `missing`.
+
+    Only scored attempts enter n. Tables of counts and histograms come back as they are.
+    """
+    table = validate(table)
+    if kind(table) != "attempts":
+        return table
+    attempts = table.assign(
+        n=table["passed"].notna(),
+        c=table["passed"].fillna(False),
+        missing=table["passed"].isna(),
+    )
+    by_task = attempts.groupby([*CELL, "task"], sort=False)[["n", "c", "missing"]]
+    return by_task.sum().astype("int64").reset_index()

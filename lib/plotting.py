@@ -1,0 +1,267 @@
+"""Pictures in one house style. `plot_x(data, *, ax=None)` draws on the axes, and returns them.
+
+Nothing here reads or writes files. Colours are told apart by the colour-blind and, being of
+different lightness, in grey; arms also differ in line style. Lines are labelled where they end.
+"""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
+
+COLOURS = {"base": "#1d4e89", "post": "#e07b39"}
+LABELS = {"base": "base", "post": "post-trained"}
+STYLES = {"base": "-", "post": (0, (5, 1.5))}
+GREY = "#6b6b6b"
+MARKERS = "osD^vPX"
+
+
+def use_house_style() -> None:
+    """Set fonts, sizes and lines for all figures of this process, alike on every machine."""
+    sns.set_theme(
+        style="ticks",
+        rc={
+            "figure.dpi": 100,
+            "savefig.dpi": 150,
+            "savefig.bbox": "tight",
+            "figure.constrained_layout.use": True,
+            "font.family": "DejaVu Sans",
+            "font.size": 9,
+            "axes.titlesize": 10,
+            "axes.titlelocation": "left",
+            "axes.labelsize": 9,
+            "xtick.labelsize": 8,
+            "ytick.labelsize": 8,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.linewidth": 0.8,
+            "lines.linewidth": 1.6,
+            "legend.frameon": False,
+            "legend.fontsize": 8,
+            "svg.hashsalt": "sharpening-lab",
+            "svg.fonttype": "none",
+        },
+    )
+
+
+def panels(titles: Sequence[str], *, across: int = 3, height: float = 2.7) -> tuple[Figure, list]:
+    """A figure with one titled panel a title, `across` in a row, axes shared: (figure, axes)."""
+    across = min(across, len(titles))
+    rows = -(-len(titles) // across)
+    size = (3.7 * across, height * rows)
+    figure, axes = plt.subplots(rows, across, figsize=size, sharex=True, sharey=True, squeeze=False)
+    for ax in axes.flat[len(titles) :]:
+        ax.set_axis_off()
+    for ax, title in zip(axes.flat, titles, strict=False):
+        ax.set_title(title)
+    return figure, list(axes.flat[: len(titles)])
+
+
+def plot_coverage(tax, *, ax: Axes | None = None) -> Axes:
+    """Mean pass@k of both arms against k, 95 % bands, and the crossover with its interval.
+
+    tax: a `metrics.SharpeningTax`.
+    """
+    ax = _two_arms(tax.coverage_base, tax.coverage_post, ax)
+    ax.set_ylabel("coverage: pass@k")
+    _mark_crossover(tax.crossover, tax.coverage_base.value, ax)
+    return ax
+
+
+def plot_consistency(tax, *, ax: Axes | None = None) -> Axes:
+    """Mean pass^k of both arms against k with 95 % bands.  tax: a `metrics.SharpeningTax`."""
+    ax = _two_arms(tax.consistency_base, tax.consistency_post, ax)
+    ax.set_ylabel("consistency: pass^k")
+    return ax
+
+
+def _two_arms(base, post, ax) -> Axes:
+    ax = ax or plt.gca()
+    k = np.arange(1, len(base.value) + 1)
+    for arm, band in (("base", base), ("post", post)):
+        ax.fill_between(k, band.low, band.high, color=COLOURS[arm], alpha=0.18, linewidth=0)
+        ax.plot(k, band.value, color=COLOURS[arm], linestyle=STYLES[arm])
+    _label_ends(ax, {"base": base.value[-1], "post": post.value[-1]}, k[-1])
+    _budget_axis(ax, k[-1])
+    ax.set_ylim(0, 1)
+    ax.yaxis.set_major_formatter(PercentFormatter(1))
+    return ax
+
+
+def _label_ends(ax, ends, x, apart=0.09) -> None:
+    """Name both lines at their right end, pushed apart where they would overlap."""
+    low, high = sorted(ends, key=ends.get)
+    push = max(0.0, apart - (ends[high] - ends[low])) / 2
+    y_low = float(np.clip(ends[low] - push, 0.02, 0.98 - apart))
+    y_high = float(np.clip(ends[high] + push, y_low + apart, 0.98))
+    for arm, y in ((low, y_low), (high, y_high)):
+        ax.annotate(
+            LABELS[arm],
+            (x, y),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            color=COLOURS[arm],
+            fontsize=8,
+            annotation_clip=False,
+        )
+
+
+def _budget_axis(ax, K) -> None:
+    ax.set_xscale("log", base=2)
+    ax.set_xlim(1, max(K, 2))
+    ticks = 2 ** np.arange(int(np.log2(K)) + 1)
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticklabels([str(tick) for tick in ticks])
+    ax.set_xlabel("attempts k")
+
+
+def _mark_crossover(crossover, base, ax) -> None:
+    K = len(base)
+    foot = 0.04
+    # The interval lies along the bottom; an arrow at the right edge stands for "not within K".
+    low, high = min(crossover.low, K), min(crossover.high, K)
+    if np.isfinite(crossover.low):
+        ax.plot([low, high], [foot, foot], color=GREY, linewidth=2.5, solid_capstyle="butt")
+        if np.isinf(crossover.high):
+            ax.plot(K, foot, marker=">", color=GREY, markersize=6, clip_on=False)
+    if np.isfinite(crossover.value):
+        k = int(crossover.value)
+        ax.plot([k, k], [foot, base[k - 1]], color=GREY, linewidth=0.8, linestyle=":")
+        ax.plot(k, base[k - 1], marker="o", color="white", markeredgecolor=GREY, markersize=5)
+        text, x = f"k* = {k}", k
+    else:
+        text, x = f"no crossover within {K}", K
+    right = x > np.sqrt(K)
+    ax.annotate(
+        text,
+        (x, foot),
+        xytext=(-4 if right else 4, 5),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        fontsize=8,
+        color=GREY,
+    )
+
+
+def plot_success_rates(base, post, *, ax: Axes | None = None, bins: int = 8) -> Axes:
+    """How many tasks succeed how often: never, in each of `bins` ranges of c/n, always.
+
+    base, post: `metrics.Counts`. The ends are the tasks at exactly 0 and n of the n observed
+    rollouts.
+    """
+    ax = ax or plt.gca()
+    for offset, (arm, cell) in zip((-0.2, 0.2), (("base", base), ("post", post)), strict=True):
+        c, n = np.asarray(cell.c), np.asarray(cell.n)
+        weight = np.ones(len(c)) if cell.tasks is None else np.asarray(cell.tasks)
+        inside = (c > 0) & (c < n)
+        middle, _ = np.histogram(c[inside] / n[inside], bins, (0, 1), weights=weight[inside])
+        share = np.r_[weight[c == 0].sum(), middle, weight[c == n].sum()] / weight.sum()
+        x = np.r_[0, np.arange(bins) + 1.5, bins + 2]
+        ax.bar(x + offset, share, width=0.4, color=COLOURS[arm], label=LABELS[arm])
+    edges = [f"{i / bins:.0%}" if i % 2 == 0 and 0 < i < bins else "" for i in range(bins + 1)]
+    ax.set_xticks([0, *(np.arange(bins + 1) + 1.0), bins + 2], ["never", *edges, "always"])
+    ax.set_xlabel("successes among the rollouts of a task")
+    ax.set_ylabel("share of tasks")
+    ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    return ax
+
+
+def plot_area(curve: Sequence[float], *, ax: Axes | None = None, arm: str = "base") -> Axes:
+    """The definition of A and S as areas under a coverage curve.
+
+    curve: [K], pass@k for k = 1..K. The shaded steps between the curve and its last value are
+    A(K); the frame above pass@1 is the most that A(K) could be; S(K) is the share of it.
+    """
+    ax = ax or plt.gca()
+    curve = np.asarray(curve, float)
+    K, top = len(curve), curve[-1]
+    k = np.arange(1, K + 1)
+    A = float(np.sum(top - curve))
+    frame = (K - 1) * (1 - curve[0])
+    ax.fill_between(k, curve, top, step="post", color=COLOURS[arm], alpha=0.3, linewidth=0)
+    ax.plot(k, curve, color=COLOURS[arm], drawstyle="steps-post")
+    ax.plot([1, K], [top, top], color=COLOURS[arm], linewidth=0.8, linestyle=":")
+    corner, width, room = (1, curve[0]), K - 1, 1 - curve[0]
+    ax.add_patch(plt.Rectangle(corner, width, room, fill=False, color=GREY, clip_on=False))
+    beside = curve[int(0.3 * K)] - 0.05
+    ax.text(0.3 * K, beside, f"A = {A:.2f}, shaded", va="top", fontsize=8, color=COLOURS[arm])
+    share = f"{A / frame:.4f}" if frame > 0 else "undefined"
+    _note(ax, f"frame = {frame:.1f}   S = A / frame = {share}")
+    ax.set(xlim=(1, K), ylim=(0, 1.0), xlabel="attempts k", ylabel="coverage: pass@k")
+    ax.yaxis.set_major_formatter(PercentFormatter(1))
+    ax.set_xticks([1, *np.linspace(0, K, 5)[1:].astype(int)])
+    return ax
+
+
+def plot_tax(rows, *, ax: Axes | None = None) -> Axes:
+    """The tax of every comparison with its 95 % interval, pairs as rows, benchmarks as marks.
+
+    rows: a DataFrame with pair, benchmark, value, low, high.
+    """
+    ax = ax or plt.gca()
+    pairs = list(dict.fromkeys(rows["pair"]))
+    benchmarks = list(dict.fromkeys(rows["benchmark"]))
+    shades = sns.color_palette("crest_r", len(benchmarks)) if len(benchmarks) > 1 else [GREY]
+    for j, benchmark in enumerate(benchmarks):
+        part = rows[rows["benchmark"] == benchmark]
+        y = [pairs.index(pair) + 0.22 * (j - (len(benchmarks) - 1) / 2) for pair in part["pair"]]
+        ax.hlines(y, part["low"], part["high"], color=shades[j], linewidth=2)
+        ax.plot(
+            part["value"],
+            y,
+            linestyle="",
+            marker=MARKERS[j % len(MARKERS)],
+            color=shades[j],
+            markeredgecolor="white",
+            markersize=6,
+            label=benchmark,
+        )
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    ax.set_yticks(range(len(pairs)), pairs)
+    ax.set_ylim(len(pairs) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=None)
+    return ax
+
+
+def plot_agreement(points, *, ax: Axes | None = None, rho: float | None = None) -> Axes:
+    """Two quantities over comparisons: marks by benchmark, colours by pair, rank correlation.
+
+    points: a DataFrame with pair, benchmark, x, y; rho: the Spearman correlation to print.
+    """
+    ax = ax or plt.gca()
+    benchmarks = list(dict.fromkeys(points["benchmark"]))
+    pairs = list(dict.fromkeys(points["pair"]))
+    shades = dict(zip(pairs, sns.color_palette("colorblind", len(pairs)), strict=True))
+    for j, benchmark in enumerate(benchmarks):
+        part = points[points["benchmark"] == benchmark]
+        ax.scatter(
+            part["x"],
+            part["y"],
+            marker=MARKERS[j % len(MARKERS)],
+            c=[shades[pair] for pair in part["pair"]],
+            edgecolor="white",
+            s=55,
+            zorder=2,
+        )
+        ax.scatter([], [], marker=MARKERS[j % len(MARKERS)], color=GREY, label=benchmark)
+    if len(pairs) <= 8:
+        for pair in pairs:
+            ax.fill_between([], [], color=shades[pair], label=pair)
+    ax.axhline(0, color=GREY, linewidth=0.6, zorder=0)
+    ax.axvline(0, color=GREY, linewidth=0.6, zorder=0)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    if rho is not None:
+        _note(ax, f"Spearman ρ = {rho:.2f}")
+    return ax
+
+
+def _note(ax, text) -> None:
+    """A line of numbers above the axes, where it covers nothing."""
+    ax.text(1, 1.02, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=8, color=GREY)

@@ -1,0 +1,136 @@
+"""Verdicts follow their rule, and claims say what the data can and cannot show."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib import claims, outcomes, published
+
+
+def table(rates, n=16, tasks=30):
+    """Counts drawn at (base, post) Beta parameters, by (pair, benchmark)."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"pair": p, "benchmark": b, "arm": arm, "task": f"t{i}", "n": n, "c": rng.binomial(n, rate)}
+        for (p, b), arms in rates.items()
+        for arm, shape in zip(("base", "post"), arms, strict=True)
+        for i, rate in enumerate(rng.beta(*shape, tasks))
+    ]
+    return outcomes.validate(pd.DataFrame(rows))
+
+
+BROAD, SHARP = (1, 2), (0.15, 0.15)
+ONE = claims.study(table({("P", "x"): (BROAD, SHARP)}, tasks=150), n_boot=200)
+MANY = claims.study(
+    table({(f"P{i}", b): ((1, 3 + i), (0.5, 0.5)) for i in range(9) for b in "xy"}, n=48), n_boot=50
+)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (0.1, 0.2, "holds"),
+        (-0.2, -0.1, "contradicted"),
+        (-0.1, 0.1, "undecided"),
+        (0, 0.1, "undecided"),
+        (np.nan, np.nan, "undecided"),
+    ],
+)
+def test_the_verdict_is_a_rule(low, high, word):
+    assert claims.verdict(low, high, 0) == word
+
+
+def test_a_sharpened_arm_pays_and_is_overtaken_and_polarised():
+    made = {claim.statement: claim.verdict for claim in claims.all_claims(ONE)}
+    assert made["Tax_S(16) is positive in most cases"] == "holds"
+    assert made["the base overtakes within 16 attempts in most cases"] == "holds"
+    assert next(v for s, v in made.items() if "polarises" in s) == "holds"
+
+
+def test_swapped_arms_are_contradicted():
+    swapped = claims.study(table({("P", "x"): (SHARP, BROAD)}, tasks=150), n_boot=200)
+    assert claims.tax_positive(swapped).verdict == "contradicted"
+    assert claims.polarisation(swapped).verdict == "contradicted"
+
+
+def test_too_few_comparisons_test_no_correlation():
+    claim = claims.few_rollouts_predict(ONE)
+    assert claim.verdict == "not tested here"
+    assert np.isnan(claim.value)
+    assert "needs 40 rollouts of every task, the shortest has 16" in claim.why
+    assert "needs three comparisons, there are 1" in claims.tax_follows_consistency(ONE).why
+
+
+def test_eight_pairs_give_an_interval_and_seven_do_not():
+    enough = claims.few_rollouts_predict(MANY)
+    assert enough.low <= enough.value <= enough.high
+    fewer = claims.few_rollouts_predict([one for one in MANY if one.comparison.pair < "P7"])
+    assert np.isnan(fewer.low)
+    assert fewer.verdict == "undecided"
+    assert "too few pairs for an interval, leaving one out gives" in fewer.why
+
+
+def test_a_perfect_arm_leaves_the_tax_untested_and_the_rest_said():
+    rows = pd.DataFrame({"task": list("ab"), "n": 4, "c": [1, 2], "arm": "base"})
+    perfect = claims.study(outcomes.validate(pd.concat([rows, rows.assign(arm="post", c=4)])))
+    assert claims.tax_positive(perfect).verdict == "not tested here"
+    assert "pass@1 = 1" in claims.tax_positive(perfect).why
+    assert claims.coverage_crossover(perfect)[0].value == 0
+
+
+def families(larger_first):
+    """Two families of three sizes, in which the larger cross earlier, or later."""
+    pairs = [p for f in ("Gemma-4", "Qwen2.5") for p in FAMILIES[f]]
+    hard = [1, 4, 12] if larger_first else [12, 4, 1]
+    rates = {(p, "x"): ((1, 2), (1.5, hard[i % 3])) for i, p in enumerate(pairs)}
+    return claims.study(table(rates, tasks=60), n_boot=100)
+
+
+FAMILIES = {
+    "Gemma-4": ["gemma-4-E4B", "gemma-4-12B", "gemma-4-31B"],
+    "Qwen2.5": ["Qwen2.5-3B", "Qwen2.5-7B", "Qwen2.5-14B"],
+}
+
+
+def test_size_claim_counts_couples_within_families():
+    assert claims.larger_cross_earlier(families(True)).verdict == "holds"
+    opposite = claims.larger_cross_earlier(families(False))
+    assert opposite.verdict == "contradicted"
+    assert opposite.why.startswith("6 couples")
+
+
+def test_size_claim_is_not_tested_by_the_published_pairs():
+    claim = claims.larger_cross_earlier(claims.study(claims.load("published"), n_boot=0))
+    assert claim.verdict == "not tested here"
+    assert "Gemma-4 1, Qwen2.5 1, Qwen3.5 1, Ministral-3 1" in claim.why
+
+
+def test_a_table_of_claims_shows_and_carries_the_same_strings():
+    made = claims.all_claims(ONE)
+    bundle = made._repr_mimebundle_()
+    assert json.loads(json.dumps(bundle[claims.MIME])) == [claim.row() for claim in made]
+    for claim in made:
+        assert claim.why in bundle["text/plain"]
+
+
+def test_load_keeps_the_order_asked_for():
+    chosen = ["Qwen2.5-32B", "gemma-4-31B"]
+    loaded = claims.load("published", pairs=chosen, benchmarks=["webshop"])
+    assert list(dict.fromkeys(loaded["pair"])) == chosen
+    assert set(loaded["benchmark"]) == {"webshop"}
+
+
+def test_load_names_what_it_does_not_have():
+    with pytest.raises(outcomes.OutcomesError, match=r"pairs \['gpt'\]: not in published"):
+        claims.load("published", pairs=["gpt"])
+
+
+def test_load_reads_a_path_from_the_root_of_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert outcomes.kind(claims.load("data/examples/base.jsonl")) == "attempts"
+
+
+def test_published_figures_stand_beside_the_claims():
+    assert claims.tax_positive(ONE).published == published.headline("tax_positive").printed

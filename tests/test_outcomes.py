@@ -1,0 +1,330 @@
+"""The one table: what is read, what is refused and in which words, and how arms are paired."""
+
+import gzip
+import json
+import warnings
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lib import outcomes
+from lib.outcomes import OutcomesError, OutcomesWarning
+
+ATTEMPTS = pd.DataFrame(
+    {
+        "benchmark": "b",
+        "pair": "p",
+        "arm": ["base", "base", "base", "post"],
+        "task": ["x", "x", "y", "x"],
+        "attempt": [0, 1, 0, 0],
+        "passed": [True, None, False, True],
+        "reason": [None, "timeout", None, None],
+    }
+)
+COUNTS = pd.DataFrame(
+    {"benchmark": "b", "pair": "p", "arm": ["base", "post"], "task": "x", "n": 4, "c": [1, 3]}
+)
+HISTOGRAM = pd.DataFrame(
+    {"benchmark": "b", "pair": "p", "arm": ["base", "post"], "tasks": 9, "n": 4, "c": [1, 3]}
+)
+
+
+def jsonl(path, *rows):
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows))
+    return path
+
+
+def arm(name, **counts):
+    rows = [{"task": task, "n": n, "c": c} for task, (c, n) in counts.items()]
+    return outcomes.validate(pd.DataFrame(rows), arm=name)
+
+
+# Reading and writing
+
+
+@pytest.mark.parametrize("table", [ATTEMPTS, COUNTS, HISTOGRAM], ids=outcomes.kind)
+@pytest.mark.parametrize("suffix", outcomes.SUFFIXES)
+def test_every_shape_survives_every_format(tmp_path, table, suffix):
+    table, path = outcomes.validate(table), tmp_path / f"t{suffix}"
+    outcomes.write(table, path)
+    pd.testing.assert_frame_equal(outcomes.read(path), table)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("table", [ATTEMPTS, COUNTS, HISTOGRAM], ids=outcomes.kind)
+def test_every_shape_survives_a_dataset(table):
+    table = outcomes.validate(table)
+    pd.testing.assert_frame_equal(outcomes.from_dataset(outcomes.to_dataset(table)), table)
+
+
+names = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=5)
+
+
+@settings(max_examples=30)
+@given(
+    st.dictionaries(names, st.lists(st.sampled_from([True, False, None]), min_size=1), min_size=1)
+)
+def test_attempts_of_any_names_survive_json_lines(tmp_path_factory, flags):
+    path = tmp_path_factory.mktemp("any") / "t.jsonl"
+    jsonl(path, *({"task_id": task, "pass_flags": one} for task, one in flags.items()))
+    table = outcomes.counts(outcomes.read(path, arm="base")).set_index("task")
+    for task, one in flags.items():
+        assert table.loc[task, ["n", "c", "missing"]].tolist() == [
+            sum(flag is not None for flag in one),
+            sum(flag is True for flag in one),
+            sum(flag is None for flag in one),
+        ]
+
+
+def test_files_are_the_same_bytes_every_time(tmp_path):
+    for name in ("a.csv.gz", "b.csv.gz"):
+        outcomes.write(outcomes.validate(COUNTS), tmp_path / name)
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+
+
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path):
+    path = jsonl(tmp_path / "t.jsonl", "old")
+    with pytest.raises(OutcomesError):
+        outcomes.write(COUNTS.assign(c=9), path)
+    assert path.read_text() == "old\n"
+
+
+def test_the_authors_table_is_read_and_its_arm_renamed(tmp_path):
+    path = tmp_path / "cells.csv.gz"
+    with gzip.open(path, "wt") as file:
+        file.write(
+            "benchmark,pair,arm,model,task_id,n,c\nbfcl,P,base,m,t1,4,1\nbfcl,P,rl,m,t1,4,3\n"
+        )
+    table = outcomes.read(path)
+    assert table["arm"].tolist() == ["base", "post"]
+    assert table["model"].tolist() == ["m", "m"]
+    assert outcomes.comparisons(table)[0].label == "P on bfcl"
+
+
+def test_the_authors_flags_become_attempts(tmp_path):
+    path = jsonl(tmp_path / "t.jsonl", {"task_id": 7, "pass_flags": [True, False, None]})
+    table = outcomes.read(path, arm="base")
+    assert table["attempt"].tolist() == [0, 1, 2]
+    assert table["task"].tolist() == ["7"] * 3
+    assert table["passed"].isna().tolist() == [False, False, True]
+
+
+def test_the_authors_counts_are_read(tmp_path):
+    path = jsonl(tmp_path / "t.jsonl", {"task_id": "a", "n": 8, "c": 2})
+    assert outcomes.read(path, arm="base")[["n", "c", "missing"]].to_numpy().tolist() == [[8, 2, 0]]
+
+
+def test_a_column_of_the_file_wins_over_a_default(tmp_path):
+    path = jsonl(tmp_path / "t.jsonl", {"task": "a", "n": 8, "c": 2, "arm": "post"})
+    assert outcomes.read(path, arm="base")["arm"].tolist() == ["post"]
+
+
+# Trouble that is survived, and said
+
+
+def test_a_torn_last_line_is_dropped_with_a_warning(tmp_path):
+    path = jsonl(tmp_path / "t.jsonl", {"task": "a", "n": 8, "c": 2}, '{"task": "b", "n"')
+    with pytest.warns(OutcomesWarning, match="the last line is torn"):
+        assert outcomes.read(path, arm="base")["task"].tolist() == ["a"]
+
+
+def test_a_torn_last_row_of_csv_is_dropped_with_a_warning(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("task,n,c\na,8,2\nb,8")
+    with pytest.warns(OutcomesWarning, match="the last line is torn"):
+        assert outcomes.read(path, arm="base")["task"].tolist() == ["a"]
+
+
+def test_a_csv_cut_inside_its_last_number_is_doubted(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("task,c,n\na,2,128\nb,2,12")
+    with pytest.warns(OutcomesWarning, match="does not end with a line break"):
+        outcomes.read(path, arm="base")
+
+
+def test_a_repeated_attempt_counts_once_and_the_last_one_wins(tmp_path):
+    rows = [{"task": "a", "attempt": i, "passed": p} for i, p in ((0, False), (1, True), (0, True))]
+    with pytest.warns(OutcomesWarning, match="1 rows repeat the .task, attempt. of a later one"):
+        table = outcomes.read(jsonl(tmp_path / "t.jsonl", *rows), arm="base")
+    assert outcomes.counts(table)[["n", "c"]].to_numpy().tolist() == [[2, 2]]
+
+
+def test_rows_without_attempt_numbers_are_numbered_with_a_warning(tmp_path):
+    path = jsonl(tmp_path / "t.jsonl", *({"task": "a", "passed": p} for p in (True, False)))
+    with pytest.warns(OutcomesWarning, match="attempts are numbered in the order of their rows"):
+        assert outcomes.read(path, arm="base")["attempt"].tolist() == [0, 1]
+
+
+def test_missing_outcomes_are_not_failures():
+    table = outcomes.validate(
+        pd.DataFrame({"task": "a", "attempt": range(4), "passed": [None, None, False, False]}),
+        arm="base",
+    )
+    assert outcomes.counts(table)[["n", "c", "missing"]].to_numpy().tolist() == [[2, 0, 2]]
+    assert table["reason"].tolist()[:2] == ["no reason given"] * 2
+
+
+def test_a_valid_table_validates_to_itself_without_a_word():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        once = outcomes.validate(ATTEMPTS)
+        pd.testing.assert_frame_equal(outcomes.validate(once), once)
+
+
+# Trouble that is refused
+
+
+BAD_FILES = {
+    "empty": ("t.jsonl", b"", "the file is empty"),
+    "blank": ("t.jsonl", b"\n\n", "no rows"),
+    "header only": ("t.csv", b"task,n,c\n", "no rows"),
+    "torn inside": (
+        "t.jsonl",
+        b'{"task":"a"}\n{"ta\n{"task":"b"}\n',
+        "line 2: expected one JSON object a line",
+    ),
+    "one torn line only": ("t.jsonl", b'{"task": "a"', "line 1: expected one JSON object"),
+    "CSV named jsonl": ("t.jsonl", b"task,n,c\na,8,2\n", "line 1: expected one JSON object"),
+    "a list": ("t.jsonl", b"[1, 2]\n[3]\n", r"line 1: .*not an object"),
+    "short row inside": (
+        "t.csv",
+        b"task,n,c\na,8\nb,8,2\n",
+        "line 2: 2 fields where the header has 3",
+    ),
+    "long row": ("t.csv", b"task,n,c\na,8,2,9\n", "line 2: 4 fields where the header has 3"),
+    "text named parquet": ("t.parquet", b"task,n,c\n", "not a Parquet file"),
+    "text named gzip": ("t.csv.gz", b"task,n,c\n", "not a whole gzip file"),
+    "cut gzip": ("t.csv.gz", gzip.compress(b"task,n,c\n" * 99)[:-9], "not a whole gzip file"),
+    "binary named csv": ("t.csv", b"PAR1\xff\xfe\x00", "not UTF-8 text"),
+    "unknown kind": ("t.xlsx", b"PK", r"expected one of \.parquet, \.csv"),
+    "c > n": (
+        "t.csv",
+        b"task,n,c\na,8,2\nb,4,5\n",
+        r"line 3, column 'c': got 5, expected at most n",
+    ),
+    "negative": (
+        "t.csv",
+        b"task,n,c\na,8,-1\n",
+        r"line 2, column 'c': got '-1', expected a whole number",
+    ),
+    "a rate for a count": ("t.csv", b"task,n,c\na,8,0.25\n", r"line 2, column 'c': got '0.25'"),
+    "blank count": ("t.csv", b"task,n,c\na,,1\n", r"line 2, column 'n': got ''"),
+    "a score for an outcome": (
+        "t.csv",
+        b"task,attempt,passed\na,0,1.5\n",
+        r"column 'passed': got '1.5', expected true, false",
+    ),
+    "an object for an outcome": (
+        "t.jsonl",
+        b'{"task":"a","attempt":0,"passed":[1]}\n',
+        r"line 1, column 'passed'",
+    ),
+    "no name": (
+        "t.jsonl",
+        b'{"task":null,"n":1,"c":1}\n',
+        r"line 1, column 'task': got None, expected a name",
+    ),
+    "no such column": (
+        "t.csv",
+        b"id,score\na,1\n",
+        r"no column 'task', 'n', 'c'; it has 'id', 'score'",
+    ),
+    "flags of the wrong type": (
+        "t.jsonl",
+        b'{"task_id":"a","pass_flags":"TF"}\n',
+        r"column 'pass_flags': got 'TF', expected a list",
+    ),
+    "attempts and counts": (
+        "t.csv",
+        b"task,attempt,passed,n,c\na,0,1,1,1\n",
+        "both passed and counts",
+    ),
+    "counted twice": (
+        "t.csv",
+        b"task,n,c\na,8,2\na,8,3\n",
+        "line 3, column 'task'.*one row of counts a task",
+    ),
+    "a named histogram": ("t.csv", b"task,tasks,n,c\na,2,8,2\n", "no task name in a histogram row"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_files_are_refused_with_the_place_and_the_remedy(tmp_path, case):
+    name, content, words = BAD_FILES[case]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(OutcomesError, match=words) as error:
+        outcomes.read(tmp_path / name, arm="base")
+    assert name in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(OutcomesError, match=r"nowhere\.csv: no such file"):
+        outcomes.read(tmp_path / "nowhere.csv")
+
+
+def test_a_file_without_an_arm_asks_for_one(tmp_path):
+    path = jsonl(tmp_path / "t.jsonl", {"task": "a", "n": 8, "c": 2})
+    with pytest.raises(OutcomesError, match=r"no column 'arm'.*read\(path, arm=\"base\"\)"):
+        outcomes.read(path)
+
+
+def test_several_bad_rows_are_counted():
+    with pytest.raises(OutcomesError, match=r"row 1, column 'c'.*\(2 rows like this\)"):
+        outcomes.validate(COUNTS.assign(c=9))
+
+
+# Pairing
+
+
+def test_arms_are_paired_by_name_and_what_is_dropped_is_said():
+    base = arm("base", a=(1, 4), b=(2, 4), lost=(0, 0), alone=(1, 4))
+    post = arm("post", b=(3, 4), a=(4, 4), lost=(2, 4))
+    aligned = outcomes.align(base, post)
+    assert aligned.base["task"].tolist() == aligned.post["task"].tolist() == ["a", "b"]
+    assert aligned.post["c"].tolist() == [4, 3]
+    assert aligned.dropped.to_numpy().tolist() == [
+        ["lost", "base", "no scored attempt"],
+        ["alone", "post", "not attempted"],
+    ]
+
+
+def test_no_task_in_common_is_an_error_showing_both_namings():
+    with pytest.raises(OutcomesError, match=r"base has 'a' \.\.\., post has 'b'"):
+        outcomes.align(arm("base", a=(1, 4)), arm("post", b=(1, 4)))
+
+
+def test_histogram_rows_are_never_paired():
+    table = outcomes.validate(HISTOGRAM)
+    with pytest.raises(OutcomesError, match="its rows name no task"):
+        outcomes.align(table[table["arm"] == "base"], table[table["arm"] == "post"])
+    comparison = outcomes.comparisons(table)[0]
+    assert comparison.base.tasks is not None
+    assert not comparison.tax(4, n_boot=10).paired
+
+
+def test_align_takes_one_cell_an_arm():
+    with pytest.raises(OutcomesError, match="holds 2 cells; expected one"):
+        outcomes.align(COUNTS, COUNTS.head(1))
+
+
+def test_comparisons_need_both_arms():
+    with pytest.raises(
+        OutcomesError, match=r"both arms 'base' and 'post'; the table has arms 'base'"
+    ):
+        outcomes.comparisons(arm("base", a=(1, 4)))
+
+
+def test_intervals_do_not_change_with_what_else_is_in_the_table():
+    two = pd.concat([COUNTS.assign(task=t) for t in "uvw"])
+    both = pd.concat([two.assign(benchmark="other"), two])
+    alone = outcomes.comparisons(two)[0].tax(4).gap
+    assert [list(part) for part in alone] == [
+        list(part) for part in outcomes.comparisons(both)[1].tax(4).gap
+    ]
+
+
+def test_the_largest_budget_is_the_shortest_task():
+    table = pd.concat([arm("base", a=(1, 4), b=(2, 9)), arm("post", a=(1, 8), b=(2, 7))])
+    assert outcomes.comparisons(table)[0].max_k == 4

@@ -1,0 +1,104 @@
+"""Pictures draw on the axes they are given, return them, and show the numbers they are given."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib import metrics, plotting
+
+BASE = metrics.Counts(np.array([0, 1, 3, 4, 6, 2]), np.full(6, 16))
+POST = metrics.Counts(np.array([0, 0, 16, 16, 12, 0]), np.full(6, 16))
+TAX = metrics.sharpening_tax(BASE, POST, 16, n_boot=50)
+POINTS = pd.DataFrame(
+    {"pair": ["p", "p", "q"], "benchmark": ["a", "b", "a"], "x": [1, 2, 3], "y": [3, 1, 2]}
+)
+ROWS = POINTS.rename(columns={"x": "value"}).assign(low=0, high=4)
+
+PLOTS = {
+    "coverage": lambda ax: plotting.plot_coverage(TAX, ax=ax),
+    "consistency": lambda ax: plotting.plot_consistency(TAX, ax=ax),
+    "success rates": lambda ax: plotting.plot_success_rates(BASE, POST, ax=ax),
+    "area": lambda ax: plotting.plot_area(TAX.coverage_base.value, ax=ax),
+    "tax": lambda ax: plotting.plot_tax(ROWS, ax=ax),
+    "agreement": lambda ax: plotting.plot_agreement(POINTS, ax=ax, rho=-0.5),
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh_figures():
+    mpl.use("Agg")
+    with mpl.rc_context():
+        yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_plots_return_the_axes_they_draw_on(name):
+    figure, ax = plt.subplots()
+    assert PLOTS[name](ax) is ax
+    assert len(figure.axes) == 1
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_plots_take_the_current_axes_by_default(name):
+    ax = plt.gca()
+    assert PLOTS[name](None) is ax
+
+
+def texts(ax):
+    return " ".join(text.get_text() for text in ax.texts)
+
+
+def test_budgets_are_ticked_by_powers_of_two():
+    ax = plotting.plot_coverage(TAX)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "4", "8", "16"]
+
+
+def test_the_crossover_is_named_where_there_is_one_and_where_there_is_none():
+    assert f"k* = {TAX.crossover.value:.0f}" in texts(plotting.plot_coverage(TAX))
+    none = metrics.sharpening_tax(BASE, BASE, 16, n_boot=50)
+    assert "no crossover within 16" in texts(plotting.plot_coverage(none, ax=plt.figure().gca()))
+
+
+@pytest.mark.parametrize("ends", [(0.0, 0.001), (0.999, 1.0), (0.5, 0.5)])
+def test_labels_of_close_lines_do_not_overlap(ends):
+    bands = [metrics.Band(*[np.full(4, end)] * 3) for end in ends]
+    tax = type("Tax", (), {"consistency_base": bands[0], "consistency_post": bands[1]})
+    heights = [text.xy[1] for text in plotting.plot_consistency(tax).texts]
+    assert abs(heights[0] - heights[1]) >= 0.089
+    assert 0 <= min(heights) <= max(heights) <= 1
+
+
+def test_bars_show_shares_of_all_tasks():
+    ax = plotting.plot_success_rates(BASE, POST)
+    heights = [[bar.get_height() for bar in bars] for bars in ax.containers]
+    assert [sum(one) for one in heights] == pytest.approx([1, 1])
+    assert [one[0] for one in heights] == pytest.approx([1 / 6, 3 / 6])
+    assert [one[-1] for one in heights] == pytest.approx([0, 2 / 6])
+
+
+def test_the_area_picture_prints_what_scalability_computes():
+    curve = TAX.coverage_base.value
+    A, S = metrics.scalability(curve, len(curve))
+    printed = texts(plotting.plot_area(curve))
+    assert f"A = {A:.2f}" in printed
+    assert f"{S:.4f}" in printed
+
+
+def test_a_perfect_curve_has_no_share():
+    assert "undefined" in texts(plotting.plot_area(np.ones(4)))
+
+
+def test_panels_leave_no_empty_frames():
+    figure, axes = plotting.panels(["a", "b", "c", "d"])
+    assert [ax.get_title(loc="left") or ax.get_title() for ax in axes] == ["a", "b", "c", "d"]
+    assert sum(ax.axison for ax in figure.axes) == 4
+
+
+def test_arms_differ_in_lightness_and_line():
+    light = [np.dot(mpl.colors.to_rgb(c), (0.3, 0.59, 0.11)) for c in plotting.COLOURS.values()]
+    assert abs(light[0] - light[1]) > 0.2
+    assert plotting.STYLES["base"] != plotting.STYLES["post"]

@@ -1,0 +1,125 @@
+"""The one-page report, and the tables of notebooks."""
+
+import json
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib import ROOT, claims, metrics, outcomes, plotting, report
+
+EXAMPLES = ROOT / "data" / "examples"
+
+
+def write(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    out = tmp_path_factory.mktemp("report")
+    return report.write_report(EXAMPLES / "base.jsonl", EXAMPLES / "post.jsonl", out=out)
+
+
+def test_the_page_shows_its_figure_beside_it(page):
+    (picture,) = page.parent.glob("*.png")
+    assert f"]({picture.name})" in page.read_text()
+
+
+def test_the_page_says_what_was_dropped_missing_and_unequal(page):
+    text = page.read_text()
+    assert "1 in post (not attempted): task-23" in text
+    assert "post: 4 attempts without a score count as neither success nor failure" in text
+    assert "post: tasks have between 14 and 16 scored attempts" in text
+
+
+def test_the_page_holds_the_numbers_of_metrics(page):
+    table = [
+        outcomes.read(EXAMPLES / f"{arm}.jsonl", arm=arm, pair="base to post")
+        for arm in ("base", "post")
+    ]
+    found = outcomes.comparisons(pd.concat(table, ignore_index=True))[0].tax(14)
+    assert report.shown(found.tax_S.at(14), 4) in page.read_text()
+    assert report.shown(found.coverage_base.at(8)) in page.read_text()
+
+
+def test_repeated_attempts_are_warned_of_on_the_page(tmp_path):
+    rows = [{"task": "a", "attempt": i, "passed": i == 1} for i in (0, 1, 1)]
+    path = write(tmp_path / "a.jsonl", *rows)
+    text = report.write_report(path, path, out=tmp_path / "out").read_text()
+    assert "1 rows repeat the (task, attempt) of a later one; the last one wins" in text
+
+
+def test_one_success_among_infrastructure_errors_shows_the_share_scored(tmp_path):
+    lost = [{"task": "a", "attempt": i, "passed": None, "reason": "reset"} for i in range(1, 8)]
+    path = write(tmp_path / "a.jsonl", {"task": "a", "attempt": 0, "passed": True}, *lost)
+    text = report.write_report(path, path, out=tmp_path / "out").read_text()
+    assert "1 of 8 were scored (12.5%)" in text
+
+
+def test_a_perfect_arm_is_reported_with_its_reason(tmp_path):
+    base = write(
+        tmp_path / "b.jsonl", *({"task": t, "n": 4, "c": c} for t, c in (("a", 1), ("b", 2)))
+    )
+    post = write(tmp_path / "p.jsonl", *({"task": t, "n": 4, "c": 4} for t in "ab"))
+    text = report.write_report(base, post, out=tmp_path / "out").read_text()
+    assert "Tax_S(4) = -, Tax_A(4) =" in text
+    assert "pass@1 of the post-trained arm is 1" in text
+
+
+def test_a_budget_beyond_the_attempts_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="k = 64 needs at least 64 rollouts of every task"):
+        report.write_report(
+            EXAMPLES / "base.jsonl", EXAMPLES / "post.jsonl", max_k=64, out=tmp_path
+        )
+
+
+def test_arms_without_a_common_task_are_an_error(tmp_path):
+    base = write(tmp_path / "b.jsonl", {"task": "a", "n": 4, "c": 1})
+    post = write(tmp_path / "p.jsonl", {"task": "z", "n": 4, "c": 1})
+    with pytest.raises(outcomes.OutcomesError, match="Both files must name tasks alike"):
+        report.write_report(base, post, out=tmp_path / "out")
+
+
+def test_one_file_may_hold_both_arms(tmp_path):
+    rows = [{"task": "a", "n": 4, "c": c, "arm": arm} for arm, c in (("base", 1), ("rl", 3))]
+    path = write(tmp_path / "both.jsonl", *rows)
+    assert report.write_report(path, path, out=tmp_path / "out").exists()
+
+
+def test_a_file_of_other_arms_is_refused(tmp_path):
+    rows = [{"task": "a", "n": 4, "c": 1, "arm": arm} for arm in ("sft", "dpo")]
+    path = write(tmp_path / "arms.jsonl", *rows)
+    with pytest.raises(
+        outcomes.OutcomesError, match=r"arms\.jsonl: arms sft, dpo; expected one arm"
+    ):
+        report.write_report(path, path, out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("band", "text"),
+    [
+        ((0.0732, 0.0464, 0.1), "0.073 [0.046, 0.100]"),
+        ((0.5, np.nan, np.nan), "0.500"),
+        ((np.nan, np.nan, np.nan), "-"),
+        ((-0.0001, -0.2, 0.1), "0.000 [-0.200, 0.100]"),
+    ],
+)
+def test_numbers_are_shown_with_their_interval(band, text):
+    assert report.shown(metrics.Band(*band)) == text
+
+
+def test_figures_are_saved_as_the_same_bytes(tmp_path):
+    plotting.use_house_style()
+    studies = claims.study(claims.load("published", pairs=["gemma-4-31B"]), n_boot=20)
+    for name in ("one", "two"):
+        figure, ax = plt.subplots()
+        plotting.plot_coverage(studies[0].tax, ax=ax)
+        report.save_figure(figure, "f", tmp_path / name)
+        plt.close(figure)
+    for suffix in ("png", "svg"):
+        assert (tmp_path / f"one/f.{suffix}").read_bytes() == (
+            tmp_path / f"two/f.{suffix}"
+        ).read_bytes()

@@ -1,0 +1,160 @@
+"""The Sharpening Tax with its intervals, and its prediction from few rollouts."""
+
+import numpy as np
+import pytest
+
+from lib.metrics import (
+    Counts,
+    coverage_curve,
+    few_rollout_taxes,
+    scalability,
+    sharpening_tax,
+    split_rollouts,
+)
+
+
+def cell(rng, tasks=40, n=16):
+    return rng.binomial(n, rng.beta(0.4, 0.6, tasks)), np.full(tasks, n)
+
+
+def test_tax_of_a_cell_against_itself_is_zero_and_certain():
+    same = cell(np.random.default_rng(0))
+    tax = sharpening_tax(same, same, 16)
+    for band in (tax.tax_A, tax.gap):
+        assert np.all(np.array(band) == 0)
+    assert np.all(np.array(tax.tax_S)[:, 1:] == 0)
+    assert tax.crossover.value == np.inf
+    assert tax.crossover.probability == 0
+
+
+def test_values_are_those_of_the_curves():
+    rng = np.random.default_rng(1)
+    base, post = cell(rng), cell(rng)
+    tax = sharpening_tax(base, post, 16, n_boot=0)
+    A, S = scalability(coverage_curve(base, 16), 16)
+    B, R = scalability(coverage_curve(post, 16), 16)
+    assert tax.tax_A.value[-1] == pytest.approx(A - B)
+    assert tax.tax_S.value[-1] == pytest.approx(S - R)
+    assert np.all(np.isnan(tax.tax_A.low))
+
+
+def test_same_generator_same_interval():
+    rng = np.random.default_rng(2)
+    base, post = cell(rng), cell(rng)
+    one, two = (sharpening_tax(base, post, 8, rng=5).tax_A for _ in range(2))
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, sharpening_tax(base, post, 8, rng=6).tax_A)
+
+
+def test_interval_of_accuracy_is_that_of_a_mean_of_tasks():
+    """pass@1 is a mean over tasks, so its bootstrap interval tends to the normal one."""
+    rng = np.random.default_rng(3)
+    base = cell(rng, tasks=400)
+    rates = base[0] / base[1]
+    tax = sharpening_tax(base, base, 2, n_boot=4000)
+    half = 1.96 * rates.std() / np.sqrt(400)
+    band = tax.coverage_base.at(1)
+    assert band.low == pytest.approx(rates.mean() - half, abs=0.1 * half)
+    assert band.high == pytest.approx(rates.mean() + half, abs=0.1 * half)
+
+
+def test_pairing_narrows_the_gap_of_arms_that_share_difficulty():
+    rng = np.random.default_rng(4)
+    c, n = cell(rng, tasks=200)
+    easier = np.minimum(c + 1, n)
+    paired = sharpening_tax((easier, n), (c, n), 4)
+    histogram = sharpening_tax(
+        Counts(easier, n, tasks=np.ones(200, int)), Counts(c, n, tasks=np.ones(200, int)), 4
+    )
+    assert paired.paired
+    assert not histogram.paired
+    np.testing.assert_allclose(histogram.gap.value, paired.gap.value)
+    widths = [np.mean(tax.gap.high - tax.gap.low) for tax in (paired, histogram)]
+    assert widths[0] < 0.3 * widths[1]
+
+
+def test_histograms_are_never_paired_by_position():
+    """Ordered histograms look aligned row by row; they must be resampled apart, and say so."""
+    same = Counts([0, 1, 2, 3], [4] * 4, tasks=[10, 10, 10, 10])
+    tax = sharpening_tax(same, same, 4)
+    assert np.all(tax.gap.high[1:] - tax.gap.low[1:] > 0)  # were they paired, it would be 0
+    assert "the arms were resampled apart" in tax.notes[0]
+
+
+def test_one_histogram_is_enough_to_unpair():
+    c, n = [0, 1, 2, 3], [4] * 4
+    assert not sharpening_tax((c, n), Counts(c, n, tasks=[1] * 4), 4).paired
+
+
+def test_arms_of_different_length_are_refused():
+    with pytest.raises(ValueError, match=r"3 tasks in the base and 2 in the post.*align"):
+        sharpening_tax(([0, 1, 2], [4] * 3), ([0, 1], [4] * 2), 4)
+
+
+def test_a_perfect_arm_has_no_calibrated_tax_but_everything_else():
+    tax = sharpening_tax(([1, 2, 3], [4] * 3), ([4, 4, 4], [4] * 3), 4)
+    assert np.all(np.isnan(tax.tax_S.value))
+    assert "pass@1 of the post-trained arm is 1" in tax.notes[0]
+    assert np.all(np.isfinite(tax.tax_A))
+    assert np.all(np.isfinite(tax.gap))
+
+
+def test_resamples_without_room_are_left_out_and_counted():
+    tax = sharpening_tax(([1, 4, 4], [4] * 3), ([1, 4, 4], [4] * 3), 4)
+    assert np.isfinite(tax.tax_S.low[-1])
+    assert "undefined (pass@1 = 1) in" in tax.notes[0]
+
+
+def test_budget_above_a_tasks_rollouts_names_it():
+    base = Counts([1, 2], [8, 4], names=["a", "b"])
+    with pytest.raises(ValueError, match="task 'b' with n = 4"):
+        sharpening_tax(base, base, 8)
+
+
+def test_crossover_interval_may_reach_beyond_the_largest_budget():
+    rng = np.random.default_rng(5)
+    base, post = cell(rng, tasks=30), cell(rng, tasks=30)
+    found = sharpening_tax(base, post, 16).crossover
+    assert 0 < found.probability < 1
+    assert found.high == np.inf
+    assert found.low == round(found.low)
+
+
+def test_polarisation_is_the_gain_in_tasks_at_the_extremes():
+    tax = sharpening_tax(([0, 1, 2, 3], [4] * 4), ([0, 0, 4, 3], [4] * 4), 4)
+    assert tax.polarisation.value == pytest.approx(0.5)
+
+
+def test_splits_deal_out_every_success_once():
+    c, n = np.array([0, 3, 16, 9]), np.full(4, 16)
+    est, val = split_rollouts(c, n, 8, np.random.default_rng(0), n_splits=50)
+    assert est.shape == (50, 4)
+    np.testing.assert_array_equal(est + val, np.tile(c, (50, 1)))
+    assert np.all(est <= 8)
+    assert np.all(val <= 8)
+
+
+def test_splits_are_hypergeometric():
+    est, _ = split_rollouts([6], [16], 8, np.random.default_rng(1), n_splits=20_000)
+    assert est.mean() == pytest.approx(8 * 6 / 16, abs=0.03)
+    assert est.var() == pytest.approx(8 * (6 / 16) * (10 / 16) * (16 - 8) / 15, rel=0.05)
+
+
+def test_a_split_leaves_something_to_validate():
+    with pytest.raises(ValueError, match="fewer than the 8 rollouts of the shortest task"):
+        split_rollouts([1, 2], [16, 8], 8, np.random.default_rng(0))
+
+
+def test_split_taxes_average_to_the_whole():
+    """Splits are exchangeable and pass@k unbiased: means over splits are the full estimates."""
+    rng = np.random.default_rng(6)
+    base, post = cell(rng, 60, 24), cell(rng, 60, 24)
+    split = few_rollout_taxes(base, post, [8, 16], n_splits=3000, rng=7)
+    gap = coverage_curve(post, 1)[0] - coverage_curve(base, 1)[0]
+    assert split.accuracy_gap.mean() == pytest.approx(gap, abs=2e-3)
+    whole = sharpening_tax(base, post, 16, n_boot=0)
+    for i, k in enumerate((8, 16)):
+        hat = whole.consistency_post.value[k - 1] - whole.consistency_base.value[k - 1]
+        assert split.consistency_gap[:, i].mean() == pytest.approx(hat, abs=2e-3)
+        assert split.tax_val[:, i].mean() == pytest.approx(whole.tax_S.value[k - 1], abs=5e-3)
+    assert split.tax_est.mean() == pytest.approx(whole.tax_S.value[7], abs=5e-3)
