@@ -1,7 +1,7 @@
 """What a batch shows: the claims its notebooks found, as a table, and one page with every figure.
 
-A notebook states its claims by displaying an object whose outputs include :data:`CLAIMS_MIME`: a
-list of dictionaries of display strings, with the keys of :data:`COLUMNS`.
+A notebook states its claims by displaying an object whose outputs include the type
+``lib.claims.MIME``: a list of dictionaries of display strings, with the keys of :data:`COLUMNS`.
 """
 
 import re
@@ -12,8 +12,7 @@ import jinja2
 import nbformat
 
 from lib.batch import Result
-
-CLAIMS_MIME = "application/vnd.sharpening-lab.claims+json"
+from lib.claims import MIME
 
 COLUMNS = {
     "claim": "Claim",
@@ -36,7 +35,7 @@ def collect_claims(notebooks: Iterable) -> list[dict]:
     claims = []
     for notebook in notebooks:
         for output in _outputs(nbformat.read(notebook, as_version=4).cells):
-            for claim in output.get("data", {}).get(CLAIMS_MIME, []):
+            for claim in output.get("data", {}).get(MIME, []):
                 wrong = [key for key in COLUMNS if not isinstance(claim.get(key), str)]
                 if wrong:
                     raise ValueError(

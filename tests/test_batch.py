@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 
 from lib.__main__ import main
 from lib.batch import Entry, Failure, Result, as_entries, read_batch, run_batch
-from lib.batch_page import (
-    CLAIMS_MIME,
-    claims_markdown,
-    collect_claims,
-    with_claims,
-    write_pages,
-)
+from lib.batch_page import claims_markdown, collect_claims, with_claims, write_pages
+from lib.claims import MIME
 from lib.notebook_parameters import known_parameters, literal, parameterised
 
 CLAIM = {
@@ -180,7 +175,7 @@ CASES = {
         "import matplotlib.pyplot as plt\nplt.plot([0, count])\nplt.show()",
         "import os\nprint(os.path.basename(os.getcwd()))",
         "from IPython.display import display\n"
-        f"display({{{CLAIMS_MIME!r}: [{CLAIM!r}], 'text/plain': 'claims'}}, raw=True)",
+        f"display({{{MIME!r}: [{CLAIM!r}], 'text/plain': 'claims'}}, raw=True)",
     ],
     "bad": ["first = 1", "# the division\nfirst / 0", "print('not reached')"],
     "dies_once": [
@@ -295,7 +290,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path):
 
 
 def notebook_with_claims(path, claims):
-    output = nbformat.v4.new_output("display_data", {CLAIMS_MIME: claims})
+    output = nbformat.v4.new_output("display_data", {MIME: claims})
     cell = nbformat.v4.new_code_cell("claims", outputs=[output])
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
     return path
