@@ -128,7 +128,7 @@ def read_batch(path) -> list[Entry]:
         listed = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a YAML file: {error}") from error
-    if not isinstance(listed, list) or not listed:
+    if not isinstance(listed, list):
         raise ValueError(f"{path}: expected a list of entries `- notebook: NAME.ipynb`")
     return as_entries(listed, folder=path.parent, origin=path)
 
@@ -150,6 +150,8 @@ def as_entries(listed: Iterable, *, folder=".", origin="batch") -> list[Entry]:
                 "overwritten; give one of them another `name`"
             )
         entries[entry.name] = entry
+    if not entries:
+        raise ValueError(f"{origin}: there is no entry to run")
     return list(entries.values())
 
 

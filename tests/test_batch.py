@@ -74,6 +74,7 @@ def test_parameters_for_a_notebook_without_any(tmp_path):
     ("text", "message"),
     [
         ("", "expected a list of entries"),
+        ("[]", "there is no entry to run"),
         ("notebook: one.ipynb", "expected a list of entries"),
         ("- one.ipynb", r"entry 1: expected `notebook: NAME\.ipynb`, found 'one\.ipynb'"),
         ("- {notebook: one.ipynb, params: {x: 1}}", "unknown key params"),
