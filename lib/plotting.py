@@ -236,22 +236,20 @@ def plot_agreement(points, *, ax: Axes | None = None, rho: float | None = None) 
     points: a DataFrame with pair, benchmark, x, y; rho: the Spearman correlation to print.
     """
     ax = ax or plt.gca()
-    benchmarks = list(dict.fromkeys(points["benchmark"]))
-    pairs = list(dict.fromkeys(points["pair"]))
-    shades = dict(zip(pairs, sns.color_palette("colorblind", len(pairs)), strict=True))
+    benchmarks, pairs = (list(dict.fromkeys(points[name])) for name in ("benchmark", "pair"))
+    # More than eight colours cannot be told apart; then the benchmarks are coloured instead.
+    coloured = "pair" if len(pairs) <= 8 else "benchmark"
+    names = list(dict.fromkeys(points[coloured]))
+    shades = dict(zip(names, sns.color_palette("colorblind", len(names)), strict=True))
     for j, benchmark in enumerate(benchmarks):
         part = points[points["benchmark"] == benchmark]
+        marker = MARKERS[j % len(MARKERS)]
+        colours = [shades[name] for name in part[coloured]]
         ax.scatter(
-            part["x"],
-            part["y"],
-            marker=MARKERS[j % len(MARKERS)],
-            c=[shades[pair] for pair in part["pair"]],
-            edgecolor="white",
-            s=55,
-            zorder=2,
+            part["x"], part["y"], marker=marker, c=colours, edgecolor="white", s=55, zorder=2
         )
-        ax.scatter([], [], marker=MARKERS[j % len(MARKERS)], color=GREY, label=benchmark)
-    if len(pairs) <= 8:
+        ax.scatter([], [], marker=marker, color=shades.get(benchmark, GREY), label=benchmark)
+    if coloured == "pair":
         for pair in pairs:
             ax.fill_between([], [], color=shades[pair], label=pair)
     ax.axhline(0, color=GREY, linewidth=0.6, zorder=0)

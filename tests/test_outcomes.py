@@ -59,7 +59,7 @@ def test_every_shape_survives_a_dataset(table):
     pd.testing.assert_frame_equal(outcomes.from_dataset(outcomes.to_dataset(table)), table)
 
 
-names = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=5)
+names = st.text(min_size=1, max_size=5).filter(str.isprintable)
 
 
 @settings(max_examples=30)
@@ -111,6 +111,19 @@ def test_the_authors_flags_become_attempts(tmp_path):
     assert table["passed"].isna().tolist() == [False, False, True]
 
 
+def test_flags_and_counts_that_disagree_are_refused(tmp_path):
+    row = {"task_id": "a", "pass_flags": [True, False], "n": 2, "c": 1}
+    assert len(outcomes.read(jsonl(tmp_path / "t.jsonl", row), arm="base")) == 2
+    with pytest.raises(OutcomesError, match=r"column 'c': got 2, expected what the pass_flags"):
+        outcomes.read(jsonl(tmp_path / "t.jsonl", row | {"c": 2}), arm="base")
+
+
+def test_further_columns_are_carried_as_text(tmp_path):
+    row = {"task": "a", "n": 2, "c": 1, "model": {"name": "m"}, "temperature": 0.7}
+    table = outcomes.read(jsonl(tmp_path / "t.jsonl", row), arm="base")
+    assert table[["model", "temperature"]].to_numpy().tolist() == [["{'name': 'm'}", "0.7"]]
+
+
 def test_the_authors_counts_are_read(tmp_path):
     path = jsonl(tmp_path / "t.jsonl", {"task_id": "a", "n": 8, "c": 2})
     assert outcomes.read(path, arm="base")[["n", "c", "missing"]].to_numpy().tolist() == [[8, 2, 0]]
@@ -128,6 +141,21 @@ def test_a_torn_last_line_is_dropped_with_a_warning(tmp_path):
     path = jsonl(tmp_path / "t.jsonl", {"task": "a", "n": 8, "c": 2}, '{"task": "b", "n"')
     with pytest.warns(OutcomesWarning, match="the last line is torn"):
         assert outcomes.read(path, arm="base")["task"].tolist() == ["a"]
+
+
+def test_a_line_torn_inside_a_character_is_torn(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_bytes('{"task": "a", "n": 8, "c": 2}\n{"task": "é'.encode()[:-1])
+    with pytest.warns(OutcomesWarning, match="the last line is torn"):
+        assert outcomes.read(path, arm="base")["task"].tolist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("t.csv", "task,n,c\na,8,2\n"), ("t.jsonl", '{"task":"a","n":8,"c":2}\n')]
+)
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, name, text):
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    assert outcomes.read(tmp_path / name, arm="base")["task"].tolist() == ["a"]
 
 
 def test_a_torn_last_row_of_csv_is_dropped_with_a_warning(tmp_path):
@@ -197,7 +225,7 @@ BAD_FILES = {
     "text named parquet": ("t.parquet", b"task,n,c\n", "not a Parquet file"),
     "text named gzip": ("t.csv.gz", b"task,n,c\n", "not a whole gzip file"),
     "cut gzip": ("t.csv.gz", gzip.compress(b"task,n,c\n" * 99)[:-9], "not a whole gzip file"),
-    "binary named csv": ("t.csv", b"PAR1\xff\xfe\x00", "not UTF-8 text"),
+    "binary named csv": ("t.csv", b"PAR1\xff\xfe\x00", "line 1: expected UTF-8 text"),
     "unknown kind": ("t.xlsx", b"PK", r"expected one of \.parquet, \.csv"),
     "c > n": (
         "t.csv",
@@ -239,7 +267,7 @@ BAD_FILES = {
     "attempts and counts": (
         "t.csv",
         b"task,attempt,passed,n,c\na,0,1,1,1\n",
-        "both passed and counts",
+        r"column 'c', 'n' in a table of attempts",
     ),
     "counted twice": (
         "t.csv",

@@ -119,7 +119,8 @@ def polarisation(studies: Sequence[Study]) -> Claim:
     low, high = np.quantile(samples, [0.025, 0.975]) if len(samples) else (np.nan, np.nan)
     more = sum(one.tax.polarisation.value > 0 for one in studies)
     return Claim(
-        statement="post-training polarises tasks (share at either extreme, post - base)",
+        statement="post-training polarises tasks (share never or always solved in the rollouts "
+        "observed, post - base)",
         value=value,
         low=float(low),
         high=float(high),

@@ -94,40 +94,38 @@ def _read_lines(path, parse):
     """All rows of a text file with their line numbers."""
     opened = gzip.open if path.name.endswith(".gz") else open
     try:
-        with opened(path, "rt", encoding="utf-8", newline="") as file:
+        with opened(path, "rb") as file:
             parsed = list(parse(path, file))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise OutcomesError(
             f"{path}: not a whole gzip file ({error}). Drop .gz from the name if it is plain text, "
             "or fetch it again if it was cut short."
         ) from error
-    except UnicodeDecodeError as error:
-        raise OutcomesError(
-            f"{path}: not UTF-8 text ({error.reason}). Is the file what its name says?"
-        ) from error
     return [row for _, row in parsed], [line for line, _ in parsed]
 
 
 def _json_rows(path, file) -> Iterator[tuple[int, dict]]:
     torn = None
-    for number, text in enumerate(file, 1):
-        if not text.strip():
+    for number, raw in enumerate(file, 1):
+        if not raw.strip():
             continue
         if torn:
             raise torn
         try:
-            row = json.loads(text)
+            row = json.loads(raw.decode("utf-8-sig"))
             if not isinstance(row, dict):
                 raise ValueError("not an object")
+            if rb"\ud" in raw.lower():  # half a surrogate pair is no text; no file could hold it
+                json.dumps(row, ensure_ascii=False).encode("utf-8")
         except (ValueError, RecursionError) as error:
             torn = OutcomesError(
-                f"{path}, line {number}: expected one JSON object a line, got "
-                f"{text.strip()[:60]!r} ({error}). Mend or delete that line."
+                f"{path}, line {number}: expected one JSON object a line, got {_start(raw)} "
+                f"({error}). Mend or delete that line."
             )
+            if number == 1:
+                raise torn from error
             continue
         yield number, row
-    if torn and number == 1:
-        raise torn
     if torn:
         warn(f"{path}: the last line is torn, as after a kill, and was dropped.")
 
@@ -135,30 +133,36 @@ def _json_rows(path, file) -> Iterator[tuple[int, dict]]:
 def _csv_rows(path, file) -> Iterator[tuple[int, dict]]:
     last = ""
 
-    def remembered():
+    def lines():
         nonlocal last
-        for last in file:  # noqa: UP028 (the last line is looked at afterwards)
+        for number, raw in enumerate(file, 1):
+            try:
+                last = raw.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise OutcomesError(
+                    f"{path}, line {number}: expected UTF-8 text, got {_start(raw)} "
+                    f"({error.reason}). Is the file what its name says?"
+                ) from error
             yield last
 
-    reader = csv.reader(remembered(), strict=True)
+    reader = csv.reader(lines(), strict=True)
+    short = None
     try:
         header = next(reader, [])
-        columns = len(header)
-        short = None
         for fields in reader:
             if not fields:
                 continue
             if short:
                 raise short
-            if len(fields) != columns:
-                short = OutcomesError(
-                    f"{path}, line {reader.line_num}: {len(fields)} fields where the header has "
-                    f"{columns} ({','.join(header)}). Mend or delete that line."
-                )
-                if len(fields) > columns:
-                    raise short
+            if len(fields) == len(header):
+                yield reader.line_num, dict(zip(header, fields, strict=True))
                 continue
-            yield reader.line_num, dict(zip(header, fields, strict=True))
+            short = OutcomesError(
+                f"{path}, line {reader.line_num}: {len(fields)} fields where the header has "
+                f"{len(header)} ({','.join(header)}). Mend or delete that line."
+            )
+            if len(fields) > len(header):
+                raise short
     except csv.Error as error:
         raise OutcomesError(f"{path}, line {reader.line_num}: not CSV ({error}).") from error
     if short:
@@ -168,3 +172,7 @@ def _csv_rows(path, file) -> Iterator[tuple[int, dict]]:
             f"{path}: the last line does not end with a line break; if the file was cut short, its "
             "last number may be, too."
         )
+
+
+def _start(raw: bytes) -> str:
+    return repr(raw.strip()[:60].decode("utf-8", "backslashreplace"))

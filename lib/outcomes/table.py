@@ -6,7 +6,11 @@ import pandas as pd
 
 CELL = ["benchmark", "pair", "arm"]
 _ALIASES = {"task_id": "task", "rollouts": "n", "successes": "c"}
-_KNOWN = [*CELL, "task", "attempt", "passed", "reason", "tasks", "n", "c", "missing"]
+_SHAPES = {
+    "attempts": ["task", "attempt", "passed", "reason"],
+    "counts": ["task", "n", "c", "missing"],
+    "histogram": ["task", "tasks", "n", "c", "missing"],
+}
 
 
 class OutcomesError(ValueError):
@@ -56,14 +60,19 @@ def validate(
             table[column] = given
         table[column] = check.names(table, column)
     table["arm"] = table["arm"].replace({"rl": "post"})
-    if "passed" in table and ("n" in table or "c" in table):
+    shape = kind(table)
+    foreign = set(table) & set().union(*_SHAPES.values()) - set(_SHAPES[shape])
+    if foreign:
         raise OutcomesError(
-            f"{source}: both passed and counts; expected attempts or counts, not both."
+            f"{source}: column {', '.join(map(repr, sorted(foreign)))} in a table of {shape}; "
+            "expected attempts (task, attempt, passed), counts (task, n, c) or histogram (tasks, n, c)."
         )
-    shape = {"attempts": _attempts, "counts": _counts, "histogram": _histogram}[kind(table)]
-    table = shape(table, check)
-    known = [column for column in _KNOWN if column in table]
-    return table[known + [column for column in table if column not in known]].reset_index(drop=True)
+    table = {"attempts": _attempts, "counts": _counts, "histogram": _histogram}[shape](table, check)
+    known = [*CELL, *_SHAPES[shape]]
+    further = [column for column in table if column not in known]
+    for column in further:
+        table[column] = _as_text(table[column])
+    return table[known + further].reset_index(drop=True)
 
 
 class _Check:
@@ -95,8 +104,7 @@ class _Check:
 
     def names(self, table, column) -> pd.Series:
         values = table[column]
-        bad = values.isna() | values.map(lambda v: not isinstance(v, str | int) or v == "")
-        self.refuse(bad, column, values, "a name")
+        self.refuse(~values.map(_is_name), column, values, "a name: text, or a whole number")
         return values.astype(str)
 
     def whole(self, table, column, least: int) -> pd.Series:
@@ -113,6 +121,20 @@ class _Check:
         return numbers.astype("int64")
 
 
+def _is_name(value) -> bool:
+    if isinstance(value, str):
+        return value != "" and value.isprintable()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _as_text(values: pd.Series) -> pd.Series:
+    """Text that every format can hold; nulls stay null."""
+    text = values.map(
+        lambda v: str(v).encode("utf-8", "replace").decode("utf-8"), na_action="ignore"
+    )
+    return text.mask(text == "").astype("str")
+
+
 def _one_row_an_attempt(table, check):
     """`pass_flags`, a list a task, becomes one row an attempt, numbered from 0."""
     flags = table["pass_flags"].map(lambda v: list(v) if hasattr(v, "__array__") else v)
@@ -120,6 +142,10 @@ def _one_row_an_attempt(table, check):
         flags.map(lambda v: not isinstance(v, list) or not v), "pass_flags", flags,
         "a list of true, false or null, one an attempt",
     )  # fmt: skip
+    for column, of_flags in (("n", len), ("c", lambda v: sum(flag is True for flag in v))):
+        if column in table:
+            wrong = check.whole(table, column, 0) != flags.map(of_flags)
+            check.refuse(wrong, column, table[column], "what the pass_flags of the row add up to")
     table = table.assign(passed=flags).drop(columns=["pass_flags", "n", "c"], errors="ignore")
     table = table.explode("passed")
     source_row = table.index
@@ -152,7 +178,7 @@ def _attempts(table, check):
             "last one wins."
         )
     reason = table["reason"] if "reason" in table else pd.Series(None, table.index, dtype=object)
-    reason = reason.mask(reason == "").astype("str")
+    reason = _as_text(reason)
     table["reason"] = reason.mask(table["passed"].isna() & reason.isna(), "no reason given")
     return table[~repeated]
 
