@@ -1,0 +1,56 @@
+# `make` lists what can be made. Everything runs in .venv, which .ci/setup makes when it is needed.
+# Another Python is named so: make PYTHON=python3.12 test
+
+PYTHON ?=
+RUN := .venv/bin/python -m
+
+# Re-executed notebooks must be the same files again: no times, no interpreter version.
+EXECUTE := $(RUN) nbconvert --log-level=ERROR --to notebook --inplace --execute \
+	--ExecutePreprocessor.record_timing=False \
+	--ExecutePreprocessor.coalesce_streams=True \
+	--ExecutePreprocessor.extra_arguments="['--log-level=CRITICAL']" \
+	--ClearMetadataPreprocessor.enabled=True \
+	--ClearMetadataPreprocessor.clear_cell_metadata=False \
+	--ClearMetadataPreprocessor.preserve_nb_metadata_mask="{'kernelspec', ('language_info', 'name')}"
+
+.DEFAULT_GOAL := help
+.PHONY: help setup reproduce test lint format notebooks readme clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: ## make or update .venv (the commands below do so themselves)
+	@PYTHON="$(PYTHON)" sh .ci/setup
+
+reproduce: setup ## run the notebooks: figures/, and build/report.html with all of it on one page
+	@echo "Running the notebooks of notebooks/batch.yml"
+	@$(RUN) lib batch
+	@echo "Figures: figures/ (PNG and SVG)"
+
+test: lint ## check the style, run the tests, run the notebooks against their saved outputs
+	@echo "Running the tests"
+	@$(RUN) pytest tests
+	@echo "Running the notebooks against their saved outputs"
+	@$(RUN) pytest --nbval --nbval-current-env notebooks
+
+lint: setup ## check the style of the code
+	@echo "Checking the style"
+	@$(RUN) ruff check
+	@$(RUN) ruff format --check
+
+format: setup ## put the code into house style
+	@$(RUN) ruff check --fix --quiet
+	@$(RUN) ruff format --quiet
+
+notebooks: setup ## run the notebooks anew and save their outputs in them
+	@echo "Running the notebooks in place"
+	@$(EXECUTE) notebooks/*.ipynb
+
+readme: setup ## renew the claims table of README.md from the notebooks' saved outputs
+	@$(RUN) lib readme
+
+clean: ## remove what was made: .venv, build, caches (figures stay)
+	@echo "Removing .venv, build and caches"
+	@rm -rf .venv build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@find . -name __pycache__ -prune -exec rm -rf {} +
+	@find . -name .ipynb_checkpoints -prune -exec rm -rf {} +

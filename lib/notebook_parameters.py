@@ -1,0 +1,95 @@
+"""The parameters of a notebook: which it has, and a copy of it with other values.
+
+By Jupyter's convention the defaults stand in a cell tagged ``parameters``; the values of one run
+are assigned in a cell of their own right after it, tagged ``injected-parameters``.
+"""
+
+import ast
+import math
+from collections.abc import Mapping
+from pathlib import PurePath
+
+import nbformat
+import numpy as np
+
+
+def known_parameters(notebook) -> list[str]:
+    """Names assigned in the notebook's cell tagged ``parameters``, in their order.
+
+    The cell is parsed as Python: a search by pattern, as papermill's own, loses an assignment
+    whose value or comment has another equals sign in it.
+    """
+    cell = _tagged(_read(notebook), "parameters")
+    if cell is None:
+        return []
+    try:
+        body = ast.parse(cell.source).body
+    except SyntaxError as error:
+        raise ValueError(
+            f"{notebook}: the cell tagged `parameters` must hold plain assignments: {error}"
+        ) from error
+    targets = []
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            targets += statement.targets
+        elif isinstance(statement, ast.AnnAssign):
+            targets.append(statement.target)
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def literal(value) -> str:
+    """Python source that evaluates to ``value`` with its type kept.
+
+    Taken: None, str, bool, int, float, pathlib paths (written as ``Path(...)``), and lists, tuples
+    and dictionaries of these. NumPy scalars become the Python number they stand for. Anything else
+    is a TypeError, for papermill would hand its text to the notebook in its place.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, PurePath):
+        return f"Path({str(value)!r})"
+    if type(value) is float and not math.isfinite(value):
+        return f"float({str(value)!r})"
+    if value is None or type(value) in (str, bool, int, float):
+        return repr(value)
+    if type(value) is list:
+        return f"[{', '.join(map(literal, value))}]"
+    if type(value) is tuple:
+        return f"({''.join(literal(item) + ', ' for item in value).rstrip()})"
+    if type(value) is dict:
+        return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
+    raise TypeError(
+        f"a value of type {type(value).__name__} ({value!r}) cannot be handed to a notebook; give "
+        "None, str, bool, int, float, a NumPy scalar, a path, or a list, tuple or dict of these"
+    )
+
+
+def parameterised(notebook, parameters: Mapping[str, object]) -> nbformat.NotebookNode:
+    """The notebook with ``parameters`` assigned in a cell of their own after its default ones."""
+    node = _read(notebook)
+    node.cells = [cell for cell in node.cells if "injected-parameters" not in _tags(cell)]
+    if parameters:
+        lines = [f"{name} = {literal(value)}" for name, value in parameters.items()]
+        if any("Path(" in line for line in lines):
+            lines.insert(0, "from pathlib import Path\n")
+        cell = nbformat.v4.new_code_cell(
+            "\n".join(["# Parameters of this run", *lines]),
+            metadata={"tags": ["injected-parameters"]},
+        )
+        node.cells.insert(node.cells.index(_tagged(node, "parameters")) + 1, cell)
+    return node
+
+
+def _read(notebook):
+    try:
+        return nbformat.read(notebook, as_version=4)
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError, AttributeError) as error:
+        raise ValueError(f"{notebook} is not a Jupyter notebook: {error}") from error
+
+
+def _tags(cell):
+    return cell.metadata.get("tags", [])
+
+
+def _tagged(node, tag):
+    return next((cell for cell in node.cells if tag in _tags(cell)), None)

@@ -1,0 +1,227 @@
+"""What holds the project together: imports, floors, pins, the environment's set-up, the README."""
+
+import ast
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import lib
+from lib.batch_page import collect_claims, with_claims
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# --- the package ----------------------------------------------------------------------------------
+
+
+def test_lib_is_this_checkouts():
+    assert Path(lib.__file__) == ROOT / "lib" / "__init__.py"
+
+
+@pytest.mark.parametrize("room", ["metrics", "__main__"])
+def test_light_rooms_stay_light(room):
+    heavy = {"torch", "transformers", "pandas", "matplotlib"}
+    code = f"import sys, lib.{room}; print(*({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+FLOORS = {
+    "metrics": [],
+    "ptgs": [],
+    "published": [],
+    "outcomes": ["metrics"],
+    "trajectory": [],
+    "harness": ["trajectory"],
+    "generation": [],
+    "policies": ["harness", "generation"],
+    "envs": ["trajectory"],
+    "benchmarks": ["envs"],
+    "rollouts": ["policies", "envs", "outcomes"],
+    "training": ["ptgs", "generation", "policies", "envs", "rollouts"],
+    "advantage": ["trajectory", "generation", "policies", "metrics"],
+    "importers": ["outcomes", "trajectory"],
+    "claims": ["metrics", "published", "outcomes"],
+    "plotting": [],
+    "integrations": ["ptgs"],
+    "report": ["outcomes", "metrics", "claims", "plotting"],
+    "notebook_parameters": [],
+    "batch": ["notebook_parameters"],
+    "batch_page": ["batch", "claims"],
+    "__main__": ["batch", "batch_page", "report"],
+}
+"""Room -> the rooms it stands on; it may import these and what they stand on, and no other."""
+
+
+def below(room):
+    return {lower for floor in FLOORS[room] for lower in {floor, *below(floor)}}
+
+
+def rooms_imported(path):
+    """The rooms of ``lib`` that a module imports, anywhere in it."""
+    package = ["lib", *path.relative_to(ROOT / "lib").parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            names = [".".join([*base, *filter(None, [node.module]), a.name]) for a in node.names]
+        else:
+            continue
+        for first, room, *_ in (f"{name}..".split(".") for name in names):
+            if first == "lib" and room in FLOORS:
+                yield room
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "lib").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_a_room_imports_only_from_lower_floors(path):
+    room = path.relative_to(ROOT / "lib").parts[0].removesuffix(".py")
+    if room == "__init__":
+        assert not list(rooms_imported(path))
+    else:
+        assert set(rooms_imported(path)) <= {room, *below(room)}
+
+
+# --- the environment ------------------------------------------------------------------------------
+
+
+def pins():
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def applies(requirement, extra=""):
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
+def test_every_pin_is_exact_and_is_what_is_installed():
+    for pin in filter(applies, pins()):
+        installed = metadata.version(pin.name).partition("+")[0]  # torch 2.13.0+cpu is 2.13.0
+        assert str(pin.specifier) == f"=={installed}", pin.name
+
+
+def test_whatever_a_pinned_package_requires_is_pinned():
+    pinned = {canonicalize_name(pin.name) for pin in pins()}
+    unpinned = {
+        f"{name} requires {required}"
+        for name in (pin.name for pin in pins() if applies(pin) and pin.name != "torch")
+        for required in map(Requirement, metadata.requires(name) or [])
+        if applies(required) and canonicalize_name(required.name) not in pinned
+    }
+    assert not unpinned
+
+
+def test_conda_installs_the_same_list():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    *_, pip = environment["dependencies"]
+    assert pip == {"pip": ["-r requirements.txt", "-e ."]}
+
+
+# --- set-up ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of all that set-up reads."""
+    for name in ("Makefile", "requirements.txt", "pyproject.toml", ".ci"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def make(checkout, *arguments, **variables):
+    """What `make ARGUMENTS` writes to standard error when it fails, without pip's settings."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "MAKE"))}
+    done = subprocess.run(
+        ["make", *arguments],
+        cwd=checkout,
+        env=environment | {"PIP_CONFIG_FILE": os.devnull} | variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2  # make's own code for a recipe that failed
+    return done.stderr
+
+
+def program(path, script):
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_missing_python(checkout):
+    said = make(checkout, "PYTHON=python-nowhere", "test")
+    assert "error: there is no working Python called 'python-nowhere'." in said
+    assert "make PYTHON=python3.12 test" in said
+
+
+def test_a_python_too_old(checkout):
+    old = program(checkout / "old", 'case "$2" in *version\\(*) echo 3.9.2 ;; *) exit 1 ;; esac')
+    said = make(checkout, f"PYTHON={old}", "reproduce")
+    assert f"error: Python 3.11 or newer is needed; '{old}' is Python 3.9.2." in said
+
+
+def test_a_python_without_venv(checkout):
+    bare = program(checkout / "bare", 'case "$2" in *venv*) exit 1 ;; *) echo 3.11.2 ;; esac')
+    assert "apt install python3-venv" in make(checkout, f"PYTHON={bare}", "test")
+
+
+def test_a_full_disk(checkout):
+    program(checkout / "df", "echo /dev/disk 9 9 1000000 99% /")
+    path = f"{checkout}{os.pathsep}{os.environ['PATH']}"
+    said = make(checkout, f"PYTHON={sys.executable}", "test", PATH=path)
+    assert "error: the disk is too full for .venv" in said
+    assert "there are 1000 MB left" in said
+
+
+def test_a_venv_of_someone_elses_is_left_alone(checkout):
+    (checkout / ".venv").mkdir()
+    said = make(checkout, f"PYTHON={sys.executable}", "test")
+    assert "error: there is a .venv that was not made by make." in said
+    assert (checkout / ".venv").is_dir()
+
+
+@pytest.mark.slow
+def test_an_index_that_cannot_be_reached(checkout):
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{bound.getsockname()[1]}/simple"
+    python = f"PYTHON={sys.executable}"
+    said = make(checkout, python, "test", PIP_INDEX_URL=nobody, PIP_RETRIES="0")
+    assert "error: the package index could not be reached." in said
+    assert "run the same command again" in said
+    assert not (checkout / ".venv" / "setup.stamp").exists()
+
+
+# --- what is committed ----------------------------------------------------------------------------
+
+
+def test_the_readme_shows_the_claims_of_the_notebooks():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    claims = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
+    assert claims
+    assert with_claims(readme, claims) == readme, "run `make readme`"
+
+
+def test_no_committed_file_tells_where_it_was_made():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    places = [f"{place}/".encode() for place in (ROOT, Path.home()) if place != Path("/")]
+    telling = [
+        name
+        for name in listed.stdout.split("\0")
+        if (ROOT / name).is_file() and any(p in (ROOT / name).read_bytes() for p in places)
+    ]
+    assert not telling
