@@ -65,7 +65,8 @@ def validate(
     if foreign:
         raise OutcomesError(
             f"{source}: column {', '.join(map(repr, sorted(foreign)))} in a table of {shape}; "
-            "expected attempts (task, attempt, passed), counts (task, n, c), histogram (tasks, n, c)."
+            "expected attempts (task, attempt, passed), counts (task, n, c) or a histogram (tasks, "
+            "n, c)."
         )
     table = {"attempts": _attempts, "counts": _counts, "histogram": _histogram}[shape](table, check)
     known = [*CELL, *_SHAPES[shape]]
