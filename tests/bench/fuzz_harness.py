@@ -1,4 +1,4 @@
-"""Fuzz the parsers of tool calls: python tests/bench/fuzz_harness.py [count, 100000 if not given]."""
+"""Fuzz the parsers of tool calls: python tests/bench/fuzz_harness.py [count, 100000 by default]."""
 
 import sys
 from pathlib import Path
