@@ -90,7 +90,8 @@ def render_transcript(
             text += action + ("\n```\n\n" if len(_FENCE.findall(action)) % 2 else "\n\n")
         elif message.role != "system":
             marker = USER if message.role == "user" else TOOL_OUTPUT
-            text += f"{marker}\n{message.content}\n\n"
+            said = (*map(render_tool, message.tools), message.content)
+            text += f"{marker}\n" + "".join(f"{part}\n\n" for part in said)
     return Transcript(text, tuple(actions))
 
 

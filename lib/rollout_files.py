@@ -100,7 +100,11 @@ def _build(kind: type, raw: dict[str, Any]) -> Any:
     if unknown:
         raise TrajectoryError(f"unknown field {sorted(unknown)[0]!r} of a {kind.__name__}")
     if kind is Message:
-        raw = {**raw, "tool_calls": [_build(ToolCall, call) for call in raw.get("tool_calls", ())]}
+        raw = {
+            **raw,
+            "tool_calls": [_build(ToolCall, call) for call in raw.get("tool_calls", ())],
+            "tools": [_build(Tool, tool) for tool in raw.get("tools", ())],
+        }
     try:
         return kind(**raw)
     except TypeError as error:

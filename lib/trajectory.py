@@ -58,6 +58,7 @@ class Message:
 
     ``content`` of an assistant is the text as the policy wrote it. ``name`` is the speaker or the
     tool that answered; ``tool_call_id`` ties a tool's answer to its call where a server gave ids.
+    ``tools`` are tools that come to the ones offered before, from this message on.
     """
 
     role: str
@@ -65,6 +66,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     name: str | None = None
     tool_call_id: str | None = None
+    tools: tuple[Tool, ...] = ()
 
     def __post_init__(self):
         if self.role not in ROLES:
@@ -72,6 +74,7 @@ class Message:
         if not isinstance(self.content, str):
             raise TrajectoryError(f"content must be a string, got {type(self.content).__name__}")
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
+        object.__setattr__(self, "tools", tuple(self.tools))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,11 @@ class Rollout:
     def key(self) -> tuple[str, str, str, str, int]:
         """What tells this rollout from all others: (benchmark, pair, arm, task, attempt)."""
         return self.benchmark, self.pair, self.arm, self.task, self.attempt
+
+
+def offered_tools(tools: Iterable[Tool], messages: Iterable[Message]) -> tuple[Tool, ...]:
+    """Return the tools offered at the start and all that messages have added since."""
+    return (*tools, *(tool for message in messages for tool in message.tools))
 
 
 def tools_key(tools: Iterable[Tool]) -> str:

@@ -323,6 +323,14 @@ def test_calls_that_a_server_split_off_are_put_back():
     assert render_prompt("", [], [written]).count("pwd") == 1
 
 
+def test_tools_that_come_later_stand_where_they_came():
+    messages = [Message("user", "Hi"), Message("user", "And now?", tools=[Tool("ls")])]
+    prompt = render_prompt("", [Tool("pwd")], messages)
+    assert prompt.endswith(
+        "### User:\nHi\n\n### User:\ndef ls(): ...\n\nAnd now?\n\n### Assistant:\n"
+    )
+
+
 def test_plain_prompt_tells_nothing_of_calls():
     prompt = plain_prompt("Be brief.", [Tool("pwd", "d", {})], [Message("user", "Where?")])
     array = '[{"name": "pwd", "description": "d", "parameters": {}}]'

@@ -24,6 +24,7 @@ from lib.trajectory import (
     TrajectoryError,
     Transcript,
     Turn,
+    offered_tools,
     stored_tokens,
     token_spans,
     tools_key,
@@ -36,7 +37,7 @@ def rollout(attempt=0, **changes):
     messages = (
         Message("user", "Where are we? é \ud83d\u2028"),
         Message("assistant", "```tool_call\n[]", (ToolCall("pwd", {"deep": [1, {"a": None}]}),)),
-        Message("tool", "/home", name="pwd"),
+        Message("tool", "/home", name="pwd", tools=[Tool("ls")]),
         Message("assistant", "In /home."),
     )
     turns = (
@@ -82,6 +83,10 @@ def test_any_prompts_round_trip(ids):
     turns = tuple(Turn(at, *pair) for at, pair in enumerate(ids))
     whole = rollout(messages=messages, turns=turns)
     assert from_line(to_line(whole)) == whole
+
+
+def test_offered_tools():
+    assert offered_tools([PWD], rollout().messages) == (PWD, Tool("ls"))
 
 
 def test_tools_key_depends_on_the_tools():
