@@ -1,11 +1,14 @@
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lib import ROOT
 from lib.harness import (
     ASSISTANT,
     STOPS,
@@ -21,6 +24,8 @@ from lib.harness import (
 from lib.loose_json import MAX_DEPTH, Effort, read_value, to_number
 from lib.trajectory import Message, Tool, ToolCall
 
+# The machine may be busy, and the first text drawn builds tables of characters.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PARSERS = ("robust", "paper", "exact")
 
 _lines = (Path(__file__).parent / "data" / "tool_calls.jsonl").read_text("utf-8").splitlines()
@@ -34,6 +39,13 @@ def calls_of(text, parser="robust"):
 
 def block(text):
     return f"```tool_call\n{text}\n```"
+
+
+def test_the_harness_needs_the_standard_library_only():
+    code = "import sys, lib.harness, lib.rollout_files; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    loaded = {name.partition(".")[0] for name in ran.stdout.decode().split()}
+    assert not loaded & {"numpy", "pandas", "torch", "transformers", "hypothesis"}
 
 
 # ---------------------------------------------------------------------------------- parsing
@@ -194,6 +206,7 @@ def tools_and_calls(draw):
     return tools, tuple(draw(st.permutations(calls)))
 
 
+@patient
 @given(tools_and_calls(), st.sampled_from(["robust", "exact"]))
 def test_calls_survive_rendering_and_parsing(drawn, parser):
     tools, calls = drawn
@@ -204,6 +217,7 @@ def test_calls_survive_rendering_and_parsing(drawn, parser):
     assert parse_tool_calls(cut, tools, parser=parser) == (calls, ())
 
 
+@patient
 @given(st.dictionaries(st.text(), json_values) | st.lists(json_values), st.booleans())
 def test_loose_reader_reads_json_as_json_does(value, escape):
     text, effort = json.dumps(value, ensure_ascii=escape), Effort()
@@ -211,6 +225,7 @@ def test_loose_reader_reads_json_as_json_does(value, escape):
     assert not effort.repairs
 
 
+@patient
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers())
 def test_numbers(number):
     assert to_number(json.dumps(number)) == number
@@ -250,7 +265,7 @@ def edit(text, edits):
     return text
 
 
-@settings(max_examples=max(500, settings.default.max_examples), deadline=None)
+@settings(patient, max_examples=max(500, settings.default.max_examples))
 @given(completions)
 def test_fuzzed_text_raises_nothing(text):
     for parser in PARSERS:
@@ -292,6 +307,7 @@ def test_bare_tool_as_a_stub():
     assert render_tool(Tool("pwd")) == "def pwd(): ..."
 
 
+@patient
 @given(json_values, json_values)
 def test_any_schema_can_be_rendered(one, other):
     render_tool(Tool("f", "", {"properties": {"a": one, "b": {"anyOf": [{"type": other}]}}}))
@@ -346,6 +362,7 @@ turns = st.builds(
 )
 
 
+@patient
 @given(st.text(), st.lists(turns, max_size=4), contents, st.lists(turns, max_size=2))
 def test_a_longer_prompt_begins_with_the_shorter_and_the_reply(system, before, reply, after):
     prompt = render_prompt(system, TOOLS, before)
@@ -353,6 +370,7 @@ def test_a_longer_prompt_begins_with_the_shorter_and_the_reply(system, before, r
     assert longer.startswith(prompt + reply)
 
 
+@patient
 @given(st.lists(turns, max_size=5))
 def test_actions_of_a_transcript_are_what_the_assistant_wrote(messages):
     transcript = render_transcript("", [], messages)
