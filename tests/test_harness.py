@@ -1,0 +1,394 @@
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lib import ROOT
+from lib.harness import (
+    ASSISTANT,
+    STOPS,
+    STOPS_PAST_PROSE,
+    cut_at_stop,
+    parse_tool_calls,
+    plain_prompt,
+    render_calls,
+    render_prompt,
+    render_tool,
+    render_transcript,
+)
+from lib.loose_json import MAX_DEPTH, Effort, read_value, to_number
+from lib.trajectory import Message, Tool, ToolCall
+
+# The machine may be busy, and the first text drawn builds tables of characters.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PARSERS = ("robust", "paper", "exact")
+
+_lines = (Path(__file__).parent / "data" / "tool_calls.jsonl").read_text("utf-8").splitlines()
+TOOLS = [Tool.from_dict(tool) for tool in json.loads(_lines[0])["tools"]]
+CASES = [json.loads(line) for line in _lines[1:]]
+
+
+def calls_of(text, parser="robust"):
+    return [(c.name, c.arguments) for c in parse_tool_calls(text, TOOLS, parser=parser).calls]
+
+
+def block(text):
+    return f"```tool_call\n{text}\n```"
+
+
+def test_the_harness_needs_the_standard_library_only():
+    code = "import sys, lib.harness, lib.rollout_files; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    loaded = {name.partition(".")[0] for name in ran.stdout.decode().split()}
+    assert not loaded & {"numpy", "pandas", "torch", "transformers", "hypothesis"}
+
+
+# ---------------------------------------------------------------------------------- parsing
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_robust_parser_returns_what_was_meant(case):
+    assert calls_of(case["text"]) == [(c["name"], c["arguments"]) for c in case["calls"]]
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_text_as_asked_needs_no_repair(parser):
+    parsed = parse_tool_calls(block('[{"name": "pwd", "arguments": {}}]'), TOOLS, parser=parser)
+    assert parsed == ((ToolCall("pwd"),), ())
+
+
+def test_repairs_are_named():
+    text = block("[{'name': 'set_timer', 'arguments': {'minutes': '5', 'loud': True},}]")
+    assert parse_tool_calls(text, TOOLS).repairs == (
+        "quotes that JSON does not have",
+        "Python literal",
+        "trailing comma",
+        "minutes cast to integer",
+    )
+
+
+def test_repairs_of_what_was_not_used_are_not_named():
+    text = "[it's, so] " + block('[{"name": "pwd", "arguments": {}}]') + "\n```json\n[1,]\n```"
+    assert parse_tool_calls(text, TOOLS).repairs == ()
+
+
+def test_dropped_calls_are_named():
+    text = block('[{"name": "rm", "arguments": {}}, {"name": "mv", "argum')
+    assert parse_tool_calls(text, TOOLS).repairs == (
+        "unknown tool 'rm' dropped",
+        "torn call dropped",
+    )
+
+
+def test_unknown_parser():
+    with pytest.raises(ValueError, match="must be 'robust', 'paper' or 'exact', got 'strict'"):
+        parse_tool_calls("", TOOLS, parser="strict")
+
+
+@pytest.mark.parametrize(
+    ("text", "repair"),
+    [
+        ('[{"name": "pwd", "arguments": {},},]', "trailing comma"),
+        ("[{“name”: “pwd”, “arguments”: {}}]", "curly quotes"),
+        ('[{"name": "set_timer", "arguments": {"loud": True}}]', "Python literal"),
+        ("[{'name': 'pwd', 'arguments': {}}]", "single quotes"),
+        ('[{"name": "set_timer", "arguments": {"minutes": "5"}}]', "minutes cast to integer"),
+        ('[{"name": "rm", "arguments": {}}]', "unknown tool 'rm' dropped"),
+    ],
+)
+def test_leniency_of_the_paper(text, repair):
+    for whole in (block(text), f"Let me see. {text} Done."):
+        parsed = parse_tool_calls(whole, TOOLS, parser="paper")
+        assert parsed.repairs == (repair,)
+        assert len(parsed.calls) == ("rm" not in text)
+
+
+def test_paper_repairs_text_and_so_changes_values():
+    text = block('[{"name": "search", "arguments": {"query": "a,]b",},},]')
+    assert calls_of(text, "paper") == [("search", {"query": "a]b"})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"name": "pwd", "arguments": {}}, {"name": "rm", "arguments": {}}]',
+        '[{"name": "pwd", "arguments": {}, "id": 1}]',
+        '[{"name": "pwd"}]',
+        '[{"name": "pwd", "arguments": ""}]',
+        '[{"name": "pwd", "arguments": {},}]',
+        '[{"name": "pwd", "arguments": {}}] so',
+        '[{"name": ["pwd"], "arguments": {}}]',
+        '[{"name": "set_timer", "arguments": {"minutes": NaN}}]',
+        '[{"name": "set_timer", "arguments": {"minutes": 1e999}}]',
+    ],
+)
+def test_exact_parser_repairs_nothing(text):
+    assert calls_of(block(text), "exact") == calls_of(text, "exact") == []
+
+
+def test_exact_parser_takes_the_whole_text_or_its_block():
+    call = '{"name": "pwd", "arguments": {}}'
+    for text in (call, f"[{call}]", block(f"[{call}]"), f"So:\n```tool_call\n[{call}]"):
+        assert calls_of(text, "exact") == [("pwd", {})]
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_deep_nesting_does_not_overflow(parser):
+    for deep in ("[" * 5000 + "]" * 5000, '{"a":' * 5000 + "1" + "}" * 5000, "[" * 5000):
+        assert calls_of(deep, parser) == []
+        call = block(f'[{{"name": "search", "arguments": {{"query": "x", "filters": {deep}}}}}]')
+        assert calls_of(call, parser) == []
+
+
+def test_nesting_up_to_the_limit_is_read():
+    inner = "[" * (MAX_DEPTH - 3) + "]" * (MAX_DEPTH - 3)
+    for limit, count in ((inner, 1), (f"[{inner}]", 0)):
+        text = f'[{{"name": "search", "arguments": {{"query": {limit}}}}}]'
+        assert [len(calls_of(text, parser)) for parser in PARSERS] == [count] * 3
+
+
+HOSTILE = [
+    "{", "[", '"', "'", "```tool_call\n", "[{", '{"', '{"a":', '["', "['", "“", '[{"name": "', "`",
+    "```tool_call\n[", '```tool_call\n{"name": "', "```\n", '["\\', "\\", "[,", "[a", "{}", "[]}",
+    "\n", "[ ", '"\n', '{"name": "pwd", "arguments": {}}, ', '{"name": "a", "arguments": "{',
+    '{"a": "b" "c":', "9", "[1,", "[1e", "[-", ",", '", "', '": "', "```json\n{}\n", "é[“",
+    "\ud83d",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize("start", ["", "[", '{"a": "', '```tool_call\n[{"name": "pwd", "arg": "'])
+def test_a_megabyte_of_anything_returns_at_once(start, parser):
+    for unit in HOSTILE:
+        text = (start + unit * (1_000_000 // len(unit)))[:1_000_000]
+        taken = []
+        while min(taken, default=1) > 0.1 and len(taken) < 5:  # the machine may be busy
+            began = time.perf_counter()
+            parse_tool_calls(text, TOOLS, parser=parser)
+            taken.append(time.perf_counter() - began)
+        assert min(taken) < 0.1, unit
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+VALUES = {
+    "string": st.text(),
+    "integer": st.integers(),
+    "number": st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    "boolean": st.booleans(),
+    "array": st.lists(json_values, max_size=3),
+    "object": st.dictionaries(st.text(), json_values, max_size=3),
+    None: json_values,
+}
+
+
+@st.composite
+def tools_and_calls(draw):
+    """Draw any tools, and calls that keep to their schemas."""
+    tools, calls = [], []
+    for name in draw(st.lists(st.text(), unique=True, max_size=3)):
+        kinds = draw(st.dictionaries(st.text(), st.sampled_from(list(VALUES)), max_size=3))
+        schema = {key: {"type": kind} if kind else {} for key, kind in kinds.items()}
+        tools.append(Tool(name, draw(st.text()), {"type": "object", "properties": schema}))
+        for _ in range(draw(st.integers(0, 2))):
+            arguments = {key: draw(VALUES[kind]) for key, kind in kinds.items()}
+            calls.append(ToolCall(name, arguments))
+    return tools, tuple(draw(st.permutations(calls)))
+
+
+@patient
+@given(tools_and_calls(), st.sampled_from(["robust", "exact"]))
+def test_calls_survive_rendering_and_parsing(drawn, parser):
+    tools, calls = drawn
+    text = render_calls(calls)
+    assert parse_tool_calls(text, tools, parser=parser) == (calls, ())
+    cut, stop = cut_at_stop(f"I will.\n{text}\n", STOPS_PAST_PROSE)
+    assert stop == "\n```\n"
+    assert parse_tool_calls(cut, tools, parser=parser) == (calls, ())
+
+
+@patient
+@given(st.dictionaries(st.text(), json_values) | st.lists(json_values), st.booleans())
+def test_loose_reader_reads_json_as_json_does(value, escape):
+    text, effort = json.dumps(value, ensure_ascii=escape), Effort()
+    assert read_value(text, 0, effort) == (value, len(text), True)
+    assert not effort.repairs
+
+
+@patient
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers())
+def test_numbers(number):
+    assert to_number(json.dumps(number)) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["", "01", "1.", ".5", "1_0", "0x1", "１", "1e999", "-", "9" * 301]
+)
+def test_what_is_no_number(text):
+    assert to_number(text) is None
+
+
+FRAGMENTS = [
+    "{", "}", "[", "]", '"', "'", "“", "”", ",", ":", ";", "\\", "\n", "`", "```", "\n```\n", " ",
+    "```tool_call\n", "```json\n", '{"name": "', '"name"', '"arguments": {', "pwd", "set_timer",
+    '"minutes": "5"', "True", "null", "1e9", "-", "\\u00", "\\ud83d", "9" * 400, "parameters",
+    '"arguments": "{\\"a\\": 1}"', "NaN", "é", "\ud800", "\x00", "it's", "// x\n", "<tool_call>",
+    '[{"name": "pwd", "arguments": {}}]',
+]  # fmt: skip
+
+completions = st.one_of(
+    st.text(st.characters()),
+    st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=30).map("".join),
+    # A completion that was right, with a few characters deleted, doubled or replaced.
+    st.builds(
+        lambda case, edits: edit(case["text"], edits),
+        st.sampled_from(CASES),
+        st.lists(st.tuples(st.floats(0, 1), st.sampled_from(["", *FRAGMENTS])), max_size=4),
+    ),
+)
+
+
+def edit(text, edits):
+    for where, piece in edits:
+        at = int(where * len(text))
+        text = text[:at] + piece + text[at + 1 :]
+    return text
+
+
+@settings(patient, max_examples=max(500, settings.default.max_examples))
+@given(completions)
+def test_fuzzed_text_raises_nothing(text):
+    for parser in PARSERS:
+        parsed = parse_tool_calls(text, TOOLS, parser=parser)
+        assert {call.name for call in parsed.calls} <= {tool.name for tool in TOOLS}
+        json.dumps([call.arguments for call in parsed.calls], allow_nan=False)
+        assert all(isinstance(repair, str) for repair in parsed.repairs)
+
+
+# ---------------------------------------------------------------------------------- rendering
+
+
+def test_tool_as_a_stub():
+    schema = {
+        "type": "object",
+        "properties": {
+            "loud": {"type": "boolean", "description": "Ring\n  loudly.", "default": False},
+            "at": {"type": "array", "items": {"type": "integer"}, "description": "Minutes."},
+            "tone": {"type": ["string", "null"], "enum": ["low", "high"]},
+            "who": {"type": "object", "properties": {"name": {"type": "string"}}},
+        },
+        "required": ["at"],
+    }
+    assert render_tool(Tool("set.timer", 'Set """timers""".', schema)) == (
+        "def set.timer(at: list[int], loud: bool = False, tone: str | None = None, "
+        "who: dict = None):\n"
+        "    \"\"\"Set '''timers'''.\n"
+        "\n"
+        "    Args:\n"
+        "        at: Minutes.\n"
+        "        loud: Ring loudly.\n"
+        "        tone: One of: 'low', 'high'.\n"
+        "        who: Members: name (str).\n"
+        '    """'
+    )
+
+
+def test_bare_tool_as_a_stub():
+    assert render_tool(Tool("pwd")) == "def pwd(): ..."
+
+
+@patient
+@given(json_values, json_values)
+def test_any_schema_can_be_rendered(one, other):
+    render_tool(Tool("f", "", {"properties": {"a": one, "b": {"anyOf": [{"type": other}]}}}))
+
+
+def test_prompt():
+    messages = [
+        Message("user", "Where?"),
+        Message("assistant", '```tool_call\n[{"name": "pwd", "arguments": {}}]'),
+        Message("tool", "/home"),
+    ]
+    prompt = render_prompt("Be brief.", [Tool("pwd")], messages)
+    assert prompt.startswith("Be brief.\n\nYou can call these tools")
+    assert prompt.endswith(
+        "### User:\nWhere?\n\n### Assistant:\n"
+        '```tool_call\n[{"name": "pwd", "arguments": {}}]\n```\n\n'
+        "### Tool output:\n/home\n\n### Assistant:\n"
+    )
+
+
+def test_prompt_without_tools_has_no_contract():
+    assert render_prompt("", [], [Message("user", "Hi")]) == f"### User:\nHi\n\n{ASSISTANT}\n"
+
+
+def test_calls_that_a_server_split_off_are_put_back():
+    message = Message("assistant", "", (ToolCall("pwd"),))
+    assert render_calls([ToolCall("pwd")]) in render_prompt("", TOOLS, [message])
+    written = Message("assistant", '{"name": "pwd", "arguments": {}}', (ToolCall("pwd"),))
+    assert render_prompt("", [], [written]).count("pwd") == 1
+
+
+def test_tools_that_come_later_stand_where_they_came():
+    messages = [Message("user", "Hi"), Message("user", "And now?", tools=[Tool("ls")])]
+    prompt = render_prompt("", [Tool("pwd")], messages)
+    assert prompt.endswith(
+        "### User:\nHi\n\n### User:\ndef ls(): ...\n\nAnd now?\n\n### Assistant:\n"
+    )
+
+
+def test_plain_prompt_tells_nothing_of_calls():
+    prompt = plain_prompt("Be brief.", [Tool("pwd", "d", {})], [Message("user", "Where?")])
+    array = '[{"name": "pwd", "description": "d", "parameters": {}}]'
+    assert prompt == f"Be brief.\n\n{array}\n\nWhere?\n\n"
+
+
+contents = st.text() | completions
+turns = st.builds(
+    lambda role, content, calls: Message(role, content, calls if role == "assistant" else ()),
+    st.sampled_from(["user", "assistant", "tool"]),
+    contents,
+    st.lists(st.just(ToolCall("pwd")), max_size=1),
+)
+
+
+@patient
+@given(st.text(), st.lists(turns, max_size=4), contents, st.lists(turns, max_size=2))
+def test_a_longer_prompt_begins_with_the_shorter_and_the_reply(system, before, reply, after):
+    prompt = render_prompt(system, TOOLS, before)
+    longer = render_prompt(system, TOOLS, [*before, Message("assistant", reply), *after])
+    assert longer.startswith(prompt + reply)
+
+
+@patient
+@given(st.lists(turns, max_size=5))
+def test_actions_of_a_transcript_are_what_the_assistant_wrote(messages):
+    transcript = render_transcript("", [], messages)
+    wrote = [transcript.text[span.start : span.end] for span in transcript.actions]
+    said = [m for m in messages if m.role == "assistant"]
+    assert [span.message for span in transcript.actions] == [
+        number for number, m in enumerate(messages) if m.role == "assistant"
+    ]
+    assert all(text.startswith(m.content) for text, m in zip(wrote, said, strict=True))
+
+
+def test_stops():
+    call = '```tool_call\n[{"name": "pwd", "arguments": {}}]'
+    assert cut_at_stop(f"{call}\n```\nmore", STOPS) == (call, "\n```")
+    assert cut_at_stop(f"So:\n{call}\n```\nmore", STOPS_PAST_PROSE) == (f"So:\n{call}", "\n```\n")
+    assert cut_at_stop("Done.\n\n### User:\nThanks", STOPS) == ("Done.\n", "\n### User:")
+    assert cut_at_stop("Done.", STOPS) == ("Done.", None)
+
+
+def test_prose_first_needs_the_other_stops():
+    assert cut_at_stop("So:\n```tool_call\n[]\n```\n", STOPS)[0] == "So:"
