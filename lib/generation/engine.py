@@ -1,0 +1,228 @@
+"""Sampling many rollouts of a transformers causal model at once, turn after turn."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from lib.generation.memory import RereadMemory, SharedMemory, reading, why_uncovered
+from lib.generation.sampling import Chooser, RolloutKey, Sampling
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What one row sampled in one turn."""
+
+    tokens: list[int]
+    """Sampled token ids, the end token or those of the stop string included."""
+    log_probs: list[float]
+    """Of each token under the model at the sampling temperature: log_softmax(logits / T)."""
+    log_probs_at_1: list[float]
+    """Of each token under the model at temperature 1."""
+    reason: str
+    """Why it ended: "eos", "stop", "length" (max_new_tokens) or "context" (no room is left)."""
+    text: str
+    """The tokens as text, without end token, cut before a stop string; "" without tokenizer."""
+    stop: str
+    """The stop string that ended it, or ""."""
+    ties: int
+    """Tokens that rounding could have changed; see ``sampling.NEAR``."""
+
+
+class Engine:
+    """Samples from ``model``, a causal language model of transformers, which stays as it is.
+
+    Parameters
+    ----------
+    model : a ``PreTrainedModel`` with a language-model head; its weights may change between turns
+        only if no batch is open, because open batches keep what the old weights computed.
+    tokenizer : turns tokens into text for ``Completion.text`` and stop strings; None if neither is
+        wanted.
+    context : longest context in tokens; by default the model's own ``max_position_embeddings``.
+
+    Models that the shared-prefix attention does not cover are sampled on a slow path, and a warning
+    says so; ``shares`` tells which path is taken.
+    """
+
+    def __init__(self, model, tokenizer=None, *, context: int | None = None):
+        limit = getattr(model.config, "max_position_embeddings", None)
+        if context is None and limit is None:
+            raise ValueError("this model states no longest context: give Engine(context=tokens)")
+        if context is not None and not 1 <= context <= (limit or context):
+            raise ValueError(
+                f"context is {context}: it must be from 1 to the model's {limit} tokens"
+            )
+        self.model, self.tokenizer, self.context = model, tokenizer, context or limit
+        trouble = why_uncovered(model.config)
+        self.shares = trouble is None
+        if not self.shares:
+            warnings.warn(
+                f"sampling re-reads the whole context for every token, because {trouble}",
+                stacklevel=2,
+            )
+
+    def open(self, keys: Sequence[RolloutKey]) -> "Batch":
+        """A batch of rollouts, row i with the random numbers of ``keys[i]``."""
+        return Batch(self, keys)
+
+    def generate(
+        self,
+        contexts: Sequence[Sequence[int]],
+        keys: Sequence[RolloutKey],
+        sampling: Sampling | Sequence[Sampling],
+    ) -> list[Completion]:
+        """One completion of each context (token ids); one Sampling for all, or one each."""
+        return self.open(keys).reply(range(len(keys)), contexts, sampling)
+
+
+class Batch:
+    """Rollouts that go on together, turn by turn, and keep what they have computed in between."""
+
+    def __init__(self, engine: Engine, keys: Sequence[RolloutKey]):
+        self.engine = engine
+        self.keys = [RolloutKey(*key).philox() for key in keys]
+        self.drawn = np.zeros(len(keys), dtype=np.int64)
+        self.memory = (SharedMemory if engine.shares else RereadMemory)(engine.model, len(keys))
+
+    def reply(
+        self,
+        rows: Sequence[int],
+        contexts: Sequence[Sequence[int]],
+        sampling: Sampling | Sequence[Sampling],
+    ) -> list[Completion]:
+        """One completion for each of ``rows``, numbers of this batch's rollouts.
+
+        ``contexts[i]`` is the *whole* context of ``rows[i]`` as token ids. Whatever it has in
+        common with that row's last context and completion is not computed again; contexts that
+        several new rows share are computed once. ``sampling`` is one for all rows, or one for each.
+        """
+        rows, contexts = list(rows), [list(context) for context in contexts]
+        shared = isinstance(sampling, Sampling)
+        settings = [sampling] * len(rows) if shared else list(sampling)
+        self._check(rows, contexts, settings)
+        sheet = _Sheet(settings, [self.engine.context - len(context) for context in contexts])
+        live = np.flatnonzero(sheet.limit > 0)
+        if len(live):
+            with reading(self.engine.model, self.memory.implementation):
+                self._sample(live, rows, contexts, settings, sheet)
+        self.drawn[rows] += sheet.length
+        return [sheet.completion(i, self.engine.tokenizer) for i in range(len(rows))]
+
+    def _sample(self, active, rows, contexts, settings, sheet):
+        room = int(sheet.limit.max())
+        order, logits = self.memory.begin(
+            [rows[i] for i in active], [contexts[i] for i in active], room
+        )
+        active = active[order]
+        chooser = Chooser(
+            settings=[settings[i] for i in active],
+            keys=[self.keys[rows[i]] for i in active],
+            drawn=[self.drawn[rows[i]] for i in active],
+            contexts=[contexts[i] for i in active],
+            device=logits.device,
+        )
+        while True:
+            choice = chooser.choose(logits)
+            alive = sheet.write(active, choice, self.engine.tokenizer)
+            if not alive.any():
+                return
+            tokens = choice.tokens.cpu().numpy()
+            if not alive.all():
+                kept = self.memory.keep(alive)
+                chooser.select(torch.from_numpy(kept))
+                active, tokens = active[kept], tokens[kept]
+            logits = self.memory.step(tokens.tolist())
+
+    def _check(self, rows, contexts, settings):
+        if not len(rows) == len(contexts) == len(settings):
+            raise ValueError(
+                f"{len(rows)} rows, {len(contexts)} contexts and {len(settings)} samplings: "
+                "give one context for each row, and one Sampling for all or one for each"
+            )
+        if len(set(rows)) < len(rows) or not all(0 <= row < len(self.keys) for row in rows):
+            raise ValueError(
+                f"rows {rows}: each must be named once, from 0 to {len(self.keys) - 1}"
+            )
+        vocabulary = self.engine.model.get_input_embeddings().weight.shape[0]
+        for row, context in zip(rows, contexts, strict=True):
+            if not context or not 0 <= min(context) <= max(context) < vocabulary:
+                raise ValueError(
+                    f"the context of row {row} must hold token ids from 0 to {vocabulary - 1}, "
+                    "at least one"
+                )
+        if self.engine.tokenizer is None and any(s.stop for s in settings):
+            raise ValueError("stop strings need a tokenizer: give Engine(model, tokenizer)")
+
+
+class _Sheet:
+    """What n rows have sampled in this turn, and when each ends."""
+
+    def __init__(self, settings: Sequence[Sampling], room: Sequence[int]):
+        self.settings = settings
+        wanted = np.array([s.max_new_tokens for s in settings], dtype=np.int64)
+        self.limit = np.minimum(wanted, np.maximum(room, 0))
+        self.at_limit = np.where(wanted <= room, "length", "context").astype(object)
+        self.reason = np.where(self.limit > 0, "", "context").astype(object)
+        self.length = np.zeros(len(settings), dtype=np.int64)
+        shape = len(settings), int(self.limit.max(initial=0))
+        self.tokens = np.zeros(shape, dtype=np.int64)
+        self.log_probs, self.log_probs_at_1 = np.zeros(shape), np.zeros(shape)
+        self.ties = np.zeros(len(settings), dtype=np.int64)
+        self.eos = np.full((len(settings), max((len(s.eos) for s in settings), default=0)), -1)
+        for row, setting in zip(self.eos, settings, strict=True):
+            row[: len(setting.eos)] = setting.eos
+        self.stopping = np.array([bool(s.stop) for s in settings], dtype=bool)
+
+    def write(self, active, choice, tokenizer):
+        """Add a token to each row of ``active``, [n]; returns which of them go on, bool [n]."""
+        tokens = choice.tokens.cpu().numpy()
+        column = self.length[active]
+        self.tokens[active, column] = tokens
+        self.log_probs[active, column] = choice.log_probs.cpu().numpy()
+        self.log_probs_at_1[active, column] = choice.log_probs_at_1.cpu().numpy()
+        self.ties[active] += choice.ties.cpu().numpy()
+        self.length[active] += 1
+        ended = active[(tokens[:, None] == self.eos[active]).any(1)]
+        self.reason[ended] = "eos"
+        for row in active[self.stopping[active]]:
+            if not self.reason[row] and self._stops(row, tokenizer):
+                self.reason[row] = "stop"
+        full = active[(self.length[active] == self.limit[active]) & (self.reason[active] == "")]
+        self.reason[full] = self.at_limit[full]
+        return self.reason[active] == ""
+
+    def _stops(self, row, tokenizer):
+        # A token is at least a byte of text, so a stop string ends within this many tokens; the
+        # extra ones keep its beginning away from where decoding may drop a space or half a letter.
+        strings = self.settings[row].stop
+        window = max(len(s.encode()) for s in strings) + 8
+        start = max(self.length[row] - window, 0)
+        text = _decode(tokenizer, self.tokens[row, start : self.length[row]])
+        return any(s in text for s in strings)
+
+    def completion(self, row, tokenizer):
+        tokens = self.tokens[row, : self.length[row]]
+        reason, text, stop = str(self.reason[row]), "", ""
+        if tokenizer is not None:
+            text = _decode(tokenizer, tokens[:-1] if reason == "eos" else tokens)
+        if reason == "stop":
+            found = {s: text.find(s) for s in self.settings[row].stop if s in text}
+            stop = min(found, key=found.get)
+            text = text[: found[stop]]
+        return Completion(
+            tokens=tokens.tolist(),
+            log_probs=self.log_probs[row, : self.length[row]].tolist(),
+            log_probs_at_1=self.log_probs_at_1[row, : self.length[row]].tolist(),
+            reason=reason,
+            text=text,
+            stop=stop,
+            ties=int(self.ties[row]),
+        )
+
+
+def _decode(tokenizer, tokens):
+    return tokenizer.decode(
+        tokens.tolist(), skip_special_tokens=False, clean_up_tokenization_spaces=False
+    )

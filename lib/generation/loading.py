@@ -1,0 +1,92 @@
+"""Loading a causal language model and its tokenizer from files, safely and once."""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+
+
+def load(
+    path: str | Path,
+    *,
+    cache: str | Path | None = None,
+    dtype: torch.dtype = torch.float32,
+    device: str = "cpu",
+    trust_remote_code: bool = False,
+):
+    """The causal language model at ``path``, in evaluation mode, and its tokenizer.
+
+    Parameters
+    ----------
+    path : a folder with ``config.json`` and safetensors weights, as ``save_pretrained`` and
+        ``hf download`` write it, or a ``.gguf`` file.
+    cache : folder for converted GGUF files, needed for those alone. De-quantising takes long, so it
+        is done once; the copy is found again by the content of the file.
+    trust_remote_code : run Python that comes with the model; off unless you have read that code.
+
+    Raises
+    ------
+    FileNotFoundError
+        if there is nothing at ``path``.
+    ValueError
+        if it holds no weights in a format that is only data.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(
+            f"no model at {path}: give a folder with config.json and safetensors weights (`hf "
+            "download NAME --local-dir FOLDER` makes one), or a .gguf file"
+        )
+    if path.suffix == ".gguf":
+        if cache is None:
+            raise ValueError(
+                f"{path} is GGUF: name a folder for the converted copy, load(cache=...)"
+            )
+        path = convert_gguf(path, Path(cache))
+    elif not path.is_dir() or not any(path.glob("*.safetensors")):
+        raise ValueError(
+            f"{path} holds no safetensors weights: only safetensors folders and .gguf files are "
+            "loaded, because other formats can run code; convert it with save_pretrained"
+        )
+    common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
+    model = AutoModelForCausalLM.from_pretrained(path, use_safetensors=True, dtype=dtype, **common)
+    return model.to(device).eval(), AutoTokenizer.from_pretrained(path, **common)
+
+
+def convert_gguf(path: Path, cache: Path) -> Path:
+    """The folder in ``cache`` with the GGUF file's model and tokenizer as float32 safetensors.
+
+    Made if it is not there yet; an interrupted conversion leaves nothing that looks finished.
+    """
+    if importlib.util.find_spec("gguf") is None:
+        raise ModuleNotFoundError("reading GGUF needs a package: pip install gguf")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    target = cache / f"{path.stem}-{digest[:16]}"
+    if target.exists():
+        return target
+    source = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
+    loaded = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+    # As loaded it calls itself quantised and cannot be saved: its weights go into a plain model.
+    del loaded.config.quantization_config
+    model = AutoModelForCausalLM.from_config(loaded.config)
+    model.load_state_dict(loaded.state_dict())
+    model.generation_config = GenerationConfig()
+    cache.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(dir=cache))
+    try:
+        model.save_pretrained(unfinished)
+        AutoTokenizer.from_pretrained(**source).save_pretrained(unfinished)
+        os.replace(unfinished, target)
+    except OSError:
+        # Another process may have finished the same conversion first.
+        if not target.exists():
+            raise
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return target

@@ -1,0 +1,255 @@
+"""What a batch of rollouts remembers of its contexts, so that no token is computed twice."""
+
+import contextlib
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from lib.generation import attention
+
+COVERED = frozenset(
+    {
+        "gemma2",
+        "gemma3_text",
+        "granite",
+        "llama",
+        "mistral",
+        "olmo2",
+        "phi3",
+        "qwen2",
+        "qwen3",
+        "smollm3",
+        "starcoder2",
+    }
+)
+"""Architectures whose shared-prefix attention is tested against a full forward pass."""
+
+SHARE_FROM = 1024
+"""Prompt tokens saved from which on rows attend to one copy; below, each row gets a copy."""
+PASS_SCORES = 2**21
+"""Tokens times context length in one forward pass, at most: bounds the attention scores."""
+PASS_WIDTH = 256
+"""Tokens of one sequence in one forward pass, at most."""
+
+
+def why_uncovered(config) -> str | None:
+    """Why the shared-prefix attention cannot run this model; None if it can."""
+    if config.model_type not in COVERED:
+        return f"architecture {config.model_type!r} is not among the tested ones"
+    rope = getattr(config, "rope_parameters", None) or {}
+    kinds = {part.get("rope_type") for part in [rope, *rope.values()] if isinstance(part, dict)}
+    if kinds & {"dynamic", "longrope"}:
+        return "its rotary embedding changes with the length of the context"
+    if getattr(config, "use_bidirectional_attention", None):
+        return "its attention is bidirectional"
+    return None
+
+
+@contextlib.contextmanager
+def reading(model, implementation: str | None = None):
+    """The model in evaluation mode, without gradients, with this attention; restored at the end."""
+    training, before = model.training, model.config._attn_implementation
+    model.eval()
+    try:
+        if implementation is not None:
+            model.set_attn_implementation(implementation)
+        with torch.no_grad():
+            yield
+    finally:
+        if implementation is not None:
+            model.set_attn_implementation(before)
+        model.train(training)
+
+
+class SharedMemory:
+    """Keys and values of the rows' contexts; a prompt is computed once however many rows have it.
+
+    Active rows, those being read or sampled, are moved to the first slots. Their order is this
+    class's own choice: the methods say it, and apply to it.
+    """
+
+    implementation = attention.NAME
+
+    def __init__(self, model, rows: int):
+        self.model = model
+        self.slots = self._new_slots(rows, 0)
+        self.row_at = np.arange(rows)
+        self.cached: list[list[int]] = [[] for _ in range(rows)]
+        self.active = 0
+
+    def begin(self, rows: Sequence[int], contexts: Sequence[list[int]], room: int):
+        """Make these the active rows and read their contexts, with room for that many tokens more.
+
+        Only what follows the longest beginning in common with a row's last context is computed.
+        Returns the index into ``rows`` of each active row, int [n], and the logits after its last
+        token, [n, vocabulary].
+        """
+        self.active = len(rows)
+        outside = self.active + np.flatnonzero(np.isin(self.row_at[self.active :], rows))
+        self._swap(np.flatnonzero(~np.isin(self.row_at[: self.active], rows)), outside)
+        index = {row: i for i, row in enumerate(rows)}
+        order = [index[row] for row in self.row_at[: self.active].tolist()]
+        contexts = [contexts[i] for i in order]
+
+        for slot, context in enumerate(contexts):
+            self._keep_common(slot, context)
+        prompts = self._assign_prompts(contexts)
+        longest = max(len(c) - self.slots.offset[slot] for slot, c in enumerate(contexts))
+        self.slots.grow(int(longest) + room)
+        self._read_prompts(prompts)
+
+        rest = [c[len(self.cached[row]) :] for row, c in zip(self.row_at, contexts, strict=False)]
+        width = max(map(len, rest))
+        extent = int(self.slots.length[: self.active].max()) + width
+        rows_a_pass = max(1, PASS_SCORES // (extent * min(width, PASS_WIDTH)))
+        logits = [
+            self._forward(self.slots, low, rest[low : low + rows_a_pass], head=True)
+            for low in range(0, self.active, rows_a_pass)
+        ]
+        for row, context in zip(self.row_at, contexts, strict=False):
+            self.cached[row] = list(context)
+        return np.array(order), torch.cat(logits)
+
+    def keep(self, alive: np.ndarray) -> np.ndarray:
+        """Go on with the active rows where ``alive``, bool [n]; returns their indices, [m]."""
+        left = int(alive.sum())
+        index = np.arange(self.active)
+        dead, moved = np.flatnonzero(~alive[:left]), left + np.flatnonzero(alive[left:])
+        index[dead] = moved
+        self._swap(dead, moved)
+        self.active = left
+        return index[:left]
+
+    def step(self, tokens: Sequence[int]) -> torch.Tensor:
+        """Append a token to each active row; returns the logits after it, [n, vocabulary]."""
+        for row, token in zip(self.row_at, tokens, strict=False):
+            self.cached[row].append(token)
+        return self._forward(self.slots, 0, [[token] for token in tokens], head=True)
+
+    def _new_slots(self, number, room):
+        like = self.model.get_input_embeddings().weight
+        return attention.Slots(self.model.config, number, room, like)
+
+    def _swap(self, a, b):
+        self.slots.swap(a, b)
+        self.row_at[[*a, *b]] = self.row_at[[*b, *a]]
+
+    def _keep_common(self, slot, context):
+        """Forget what the context does not begin with, and its last token, whose logits we need."""
+        cached = self.cached[self.row_at[slot]]
+        kept = _common_length(cached, context[:-1])
+        if kept < self.slots.offset[slot]:
+            kept = 0
+            self.slots.prefix[slot], self.slots.offset[slot] = -1, 0
+        self.slots.length[slot] = kept - self.slots.offset[slot]
+        del cached[kept:]
+
+    def _assign_prompts(self, contexts):
+        """Slots that hold nothing, by the prompt they need; long shared prompts get a prefix."""
+        prompts = {}
+        for slot, context in enumerate(contexts):
+            if not self.cached[self.row_at[slot]] and len(context) > 1:
+                prompts.setdefault(tuple(context[:-1]), []).append(slot)
+        used = set(self.slots.prefix.tolist())
+        self.slots.prefixes = {p: kept for p, kept in self.slots.prefixes.items() if p in used}
+        number = max(used) + 1
+        for prompt, users in prompts.items():
+            if (len(users) - 1) * len(prompt) >= SHARE_FROM:
+                self.slots.prefix[users], self.slots.offset[users] = number, len(prompt)
+                number += 1
+        return prompts
+
+    def _read_prompts(self, prompts):
+        waiting = sorted(prompts, key=len)
+        while waiting:
+            together = max(1, PASS_SCORES // len(waiting[-1]) // min(len(waiting[-1]), PASS_WIDTH))
+            batch, waiting = waiting[-together:], waiting[:-together]
+            read = self._new_slots(len(batch), len(batch[-1]))
+            self._forward(read, 0, batch, head=False)
+            for i, prompt in enumerate(batch):
+                users, held = prompts[prompt], read.store[:, :, i, :, : len(prompt)]
+                if (prefix := self.slots.prefix[users[0]]) >= 0:
+                    self.slots.prefixes[prefix] = held.clone()
+                else:
+                    self.slots.store[:, :, users, :, : len(prompt)] = held[:, :, None]
+                    self.slots.length[users] = len(prompt)
+                for slot in users:
+                    self.cached[self.row_at[slot]] = list(prompt)
+
+    def _forward(self, slots, low, sequences, head):
+        """Run the model over these sequences of tokens in the slots from ``low`` on.
+
+        With ``head``, returns the logits after the last token of each, [n, vocabulary].
+        """
+        high, width = low + len(sequences), max(map(len, sequences))
+        padding = np.array([width - len(s) for s in sequences])
+        tokens = np.zeros((len(sequences), width), dtype=np.int64)
+        for row, sequence in zip(tokens, sequences, strict=True):
+            row[width - len(sequence) :] = sequence
+        tokens = torch.from_numpy(tokens).to(slots.store.device)
+        extent = int(slots.length[low:high].max()) + width
+        columns = max(16, min(PASS_WIDTH, PASS_SCORES // extent))
+        for start in range(0, width, columns):
+            part = tokens[:, start : start + columns]
+            padded = np.clip(padding - start, 0, part.shape[1])
+            rollout = attention.Pass(slots, low, high, padded, part.shape[1])
+            last = head and start + columns >= width
+            run, extra = (
+                (self.model, {"logits_to_keep": 1}) if last else (self.model.base_model, {})
+            )
+            out = run(
+                part, position_ids=rollout.positions, use_cache=False, rollout=rollout, **extra
+            )
+            slots.length[low:high] += part.shape[1] - padded
+        return out.logits[:, -1] if head else None
+
+
+class RereadMemory:
+    """The slow path, right for any causal model: every token re-reads the whole context."""
+
+    implementation = None
+
+    def __init__(self, model, rows: int):
+        self.model = model
+        self.contexts: list[list[int]] = []
+
+    def begin(self, rows, contexts, room):
+        """As :meth:`SharedMemory.begin`."""
+        self.contexts = [list(context) for context in contexts]
+        return np.arange(len(rows)), self._logits()
+
+    def keep(self, alive):
+        """As :meth:`SharedMemory.keep`."""
+        index = np.flatnonzero(alive)
+        self.contexts = [self.contexts[i] for i in index]
+        return index
+
+    def step(self, tokens):
+        """As :meth:`SharedMemory.step`."""
+        for context, token in zip(self.contexts, tokens, strict=True):
+            context.append(token)
+        return self._logits()
+
+    def _logits(self):
+        # Equal lengths go together, so that no model needs to understand padding.
+        logits = [None] * len(self.contexts)
+        by_length = {}
+        for i, context in enumerate(self.contexts):
+            by_length.setdefault(len(context), []).append(i)
+        for length, members in by_length.items():
+            together = max(1, PASS_SCORES // length**2)
+            for low in range(0, len(members), together):
+                part = members[low : low + together]
+                tokens = torch.tensor([self.contexts[i] for i in part], device=self.model.device)
+                for i, row in zip(part, self.model(tokens, use_cache=False).logits, strict=True):
+                    logits[i] = row[-1]
+        return torch.stack(logits)
+
+
+def _common_length(a, b):
+    """How many elements the two lists have in common at their beginning."""
+    shorter = min(len(a), len(b))
+    if a[:shorter] == b[:shorter]:
+        return shorter
+    return next(i for i in range(shorter) if a[i] != b[i])

@@ -1,0 +1,224 @@
+"""How the next token is chosen: every setting explicit, every random number keyed."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+NEAR = 1e-4
+"""Two perturbed logits closer than this may swap places when rounding differs: a tie."""
+MASS_NEAR = 1e-5
+"""A token whose place in the nucleus hangs on less probability than this may fall in or out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """All that decides how one rollout is sampled; nothing is read from a checkpoint's settings.
+
+    The order is: repetition penalty on the logits, division by the temperature, then top-k and
+    top-p on the distribution at that temperature. The neutral values are the defaults.
+    """
+
+    temperature: float
+    """Divides the logits; 0 takes the most likely token."""
+    max_new_tokens: int
+    """Tokens sampled for one reply, at most; at least 1."""
+    top_p: float = 1.0
+    """Keep the fewest most likely tokens whose probabilities sum to at least this; in (0, 1]."""
+    top_k: int = 0
+    """Keep this many most likely tokens; 0 keeps all."""
+    repetition_penalty: float = 1.0
+    """Divides positive and multiplies negative logits of tokens already in the context; > 0."""
+    stop: tuple[str, ...] = ()
+    """A reply ends as soon as its text holds one of these strings, and is cut before it."""
+    eos: tuple[int, ...] = ()
+    """Token ids that end a reply; they are part of its tokens, not of its text."""
+
+    def __post_init__(self):
+        checks = [
+            ("temperature", 0 <= self.temperature < float("inf"), "a finite number, at least 0"),
+            ("max_new_tokens", self.max_new_tokens >= 1, "at least 1"),
+            ("top_p", 0 < self.top_p <= 1, "in (0, 1]; 1 keeps all tokens"),
+            ("top_k", self.top_k >= 0, "at least 0; 0 keeps all tokens"),
+            ("repetition_penalty", self.repetition_penalty > 0, "above 0; 1 is no penalty"),
+            ("stop", not isinstance(self.stop, str) and all(self.stop), "non-empty strings"),
+            ("eos", all(token >= 0 for token in self.eos), "token ids, at least 0"),
+        ]
+        for name, good, expected in checks:
+            if not good:
+                raise ValueError(
+                    f"Sampling.{name} is {getattr(self, name)!r}: it must be {expected}"
+                )
+
+
+class RolloutKey(NamedTuple):
+    """What the random numbers of one rollout depend on, besides the position of each token."""
+
+    seed: int
+    task: str
+    attempt: int
+
+    def philox(self) -> np.ndarray:
+        """The key of this rollout's random numbers, two uint64."""
+        name = json.dumps([int(self.seed), str(self.task), int(self.attempt)])
+        digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
+        return np.frombuffer(digest, dtype="<u8")
+
+
+def gumbel(keys: Sequence[np.ndarray], positions: Sequence[int], width: int) -> torch.Tensor:
+    """Standard Gumbel noise, [rows, width], float32, on the CPU.
+
+    Row i is a function of ``keys[i]``, ``positions[i]`` and ``width`` alone. Philox 4x64 (Salmon et
+    al. 2011, "Parallel random numbers: as easy as 1, 2, 3", as in numpy) counts blocks in its first
+    word; the position is its second, so positions never share a block. With u uniform,
+    -log(-log(1 - u)) is computed so that the largest values, which decide, are the finest.
+    """
+    generator = np.random.Philox(key=0)
+    state = generator.state
+    noise = torch.empty(len(keys), width)
+    for row, key, position in zip(noise.numpy(), keys, positions, strict=True):
+        state["state"]["key"][:] = key
+        state["state"]["counter"][:] = (0, position, 0, 0)
+        generator.state = state
+        row[:] = generator.random_raw((width + 1) // 2).view(np.uint32)[:width]
+    noise.add_(0.5).mul_(-(2.0**-32)).clamp_(min=2.0**-24 - 1)
+    return noise.log1p_().neg_().log_().neg_()
+
+
+class Choice(NamedTuple):
+    """One token for each of n rows; all of shape [n].
+
+    ``log_probs`` are of the model's whole distribution at the row's temperature, log_softmax(l/T),
+    ``log_probs_at_1`` of log_softmax(l): neither top-k, top-p nor the repetition penalty enters
+    them. These are what a policy ratio needs: another policy may have kept other tokens, and the
+    ratio of two truncated distributions is then infinite or zero. At temperature 0 the choice is
+    certain, and its log_prob is 0.
+    """
+
+    tokens: torch.Tensor
+    log_probs: torch.Tensor
+    log_probs_at_1: torch.Tensor
+    ties: torch.Tensor
+    """True where rounding could have changed the choice, see NEAR and MASS_NEAR."""
+
+
+class Chooser:
+    """Chooses the next token of n rows, each by its own Sampling and its own key.
+
+    Parameters
+    ----------
+    settings : n Samplings
+    keys : n keys from :meth:`RolloutKey.philox`
+    drawn : n counts of the tokens each rollout has sampled before: the position of its noise
+    contexts : n lists of token ids, looked at by the repetition penalty alone
+    """
+
+    def __init__(self, settings, keys, drawn, contexts, device):
+        def column(name):
+            return torch.tensor([getattr(s, name) for s in settings], device=device)[:, None]
+
+        self.temperature = column("temperature").float()
+        self.top_p, self.top_k = column("top_p").float(), column("top_k")
+        self.penalty = column("repetition_penalty").float()
+        self.keys, self.drawn = np.stack(keys), np.array(drawn, dtype=np.int64)
+        self.contexts = contexts if bool((self.penalty != 1).any()) else None
+        self.seen = None
+
+    def select(self, rows: torch.Tensor) -> None:
+        """Go on with these rows only, in this order; ``rows`` indexes the present ones, [m]."""
+        device_rows = rows.to(self.temperature.device)
+        for name in ("temperature", "top_p", "top_k", "penalty", "seen"):
+            if getattr(self, name) is not None:
+                setattr(self, name, getattr(self, name)[device_rows])
+        self.keys, self.drawn = self.keys[rows.numpy()], self.drawn[rows.numpy()]
+
+    def choose(self, logits: torch.Tensor) -> Choice:
+        """Sample argmax(l / T + g), g the keyed Gumbel noise; ``logits`` is [n, vocabulary]."""
+        logits = logits.float()
+        greedy = self.temperature == 0
+        heat = torch.where(greedy, 1.0, self.temperature)
+        at_1 = logits.log_softmax(-1)
+        at_heat = at_1 if bool((heat == 1).all()) else (at_1 / heat).log_softmax(-1)
+        scaled = at_heat if self.contexts is None else self._penalised(logits) / heat
+        perturbed = (
+            self._noise(~greedy[:, 0].cpu().numpy(), logits.shape[1]).to(logits.device).add_(scaled)
+        )
+        truncated = (self.top_p < 1) | (self.top_k > 0)
+        if bool(truncated.any()):
+            tokens, ties = _choose_within(perturbed, scaled, self.top_p, self.top_k)
+        else:
+            best, order = perturbed.topk(2)
+            tokens, ties = order[:, 0], best[:, 0] - best[:, 1] < NEAR
+        self.drawn += 1
+        if self.seen is not None:
+            self.seen.scatter_(1, tokens[:, None], True)
+        picked = tokens[:, None]
+        log_probs = torch.where(greedy, 0.0, at_heat.gather(1, picked))
+        return Choice(tokens, log_probs[:, 0], at_1.gather(1, picked)[:, 0], ties)
+
+    def _noise(self, warm, width):
+        if warm.all():
+            return gumbel(self.keys, self.drawn, width)
+        noise = torch.zeros(len(warm), width)
+        noise[torch.from_numpy(warm)] = gumbel(self.keys[warm], self.drawn[warm], width)
+        return noise
+
+    def _penalised(self, logits):
+        if self.seen is None:
+            self.seen = torch.zeros_like(logits, dtype=torch.bool)
+            for row, context in zip(self.seen, self.contexts, strict=True):
+                row[torch.tensor(context, device=row.device)] = True
+        lowered = torch.where(logits > 0, logits / self.penalty, logits * self.penalty)
+        return torch.where(self.seen, lowered, logits)
+
+
+def _choose_within(perturbed, scaled, top_p, top_k):
+    """The best perturbed token among those top-k and top-p keep, and where it is a tie: [n] each.
+
+    ``perturbed`` and ``scaled`` (l / T, up to a constant a row) are [n, vocabulary]. Beside the
+    best two lying close, a token on the edge of the kept set makes a tie if it would decide.
+    """
+    top, order = _candidates(scaled, top_p, top_k)
+    rank = torch.arange(top.shape[1], device=top.device)
+    within_k = (top_k == 0) | (rank < top_k)
+    of_top_k = top.masked_fill(~within_k, -torch.inf).logsumexp(-1, keepdim=True)
+    norm = torch.where(top_k > 0, of_top_k, scaled.logsumexp(-1, keepdim=True))
+    larger = (top - norm).exp().cumsum(-1).roll(1, -1).index_fill_(1, rank[:1], 0.0)
+
+    def count(mass):
+        kept = ((larger < mass) | (top_p == 1)) & within_k
+        return kept.sum(-1, keepdim=True).clamp(min=1)
+
+    kept, surely, possibly = count(top_p), count(top_p - MASS_NEAR), count(top_p + MASS_NEAR)
+    edge = top.gather(1, kept - 1)
+    beyond = top.gather(1, kept.clamp(max=len(rank) - 1))
+    swappable = (edge - beyond < NEAR) & (kept < len(rank))
+    surely = torch.where(
+        swappable, torch.minimum(surely, (top > edge + NEAR).sum(-1, True)), surely
+    )
+    possibly = torch.where(
+        swappable, torch.maximum(possibly, (top > edge - NEAR).sum(-1, True)), possibly
+    )
+    raced = perturbed.gather(1, order)
+    winner = raced.masked_fill(rank >= kept, -torch.inf).argmax(-1, keepdim=True)
+    best, first = raced.masked_fill(rank >= possibly, -torch.inf).topk(2)
+    ties = (best[:, :1] - best[:, 1:] < NEAR) | (first[:, :1] != winner) | (winner >= surely)
+    return order.gather(1, winner)[:, 0], ties[:, 0]
+
+
+def _candidates(scaled, top_p, top_k):
+    """Logits and ids, largest first, [n, c]: as many as hold all that top-k and top-p keep."""
+    width = scaled.shape[1]
+    whole = (top_p == 1) & (top_k == 0)
+    norm = scaled.logsumexp(-1, keepdim=True)
+    for number in (64, 1024):
+        top, order = scaled.topk(min(number, width))
+        mass = (top - norm).exp().sum(-1, keepdim=True)
+        enough = (mass >= top_p + MASS_NEAR) | ((top_k > 0) & (top_k < number)) | whole
+        if number >= width or bool(enough.all()):
+            return top, order
+    return scaled.sort(-1, descending=True)

@@ -1,0 +1,95 @@
+"""Shared-prefix attention against a full forward pass, architecture by architecture."""
+
+import pytest
+import torch
+import transformers
+
+from lib.generation import Engine, Sampling, memory
+
+COVERED = {
+    "gemma2": (transformers.Gemma2Config, {"sliding_window": 6, "query_pre_attn_scalar": 8}),
+    "gemma3_text": (
+        transformers.Gemma3TextConfig,
+        {"sliding_window": 6, "query_pre_attn_scalar": 8, "num_hidden_layers": 7},
+    ),
+    "granite": (transformers.GraniteConfig, {"logits_scaling": 2.0}),
+    "llama": (transformers.LlamaConfig, {}),
+    "mistral": (transformers.MistralConfig, {"sliding_window": 6}),
+    "olmo2": (transformers.Olmo2Config, {}),
+    "phi3": (transformers.Phi3Config, {"sliding_window": 6}),
+    "qwen2": (transformers.Qwen2Config, {}),
+    "qwen3": (transformers.Qwen3Config, {}),
+    "smollm3": (transformers.SmolLM3Config, {}),
+    "starcoder2": (transformers.Starcoder2Config, {"sliding_window": 6}),
+}
+
+
+@pytest.fixture
+def sharing(monkeypatch):
+    """Share every prompt that two rows have in common, however short; read it in small pieces."""
+    monkeypatch.setattr(memory, "SHARE_FROM", 1)
+    monkeypatch.setattr(memory, "PASS_WIDTH", 5)
+
+
+def test_every_covered_architecture_is_tested_here():
+    assert set(COVERED) == memory.COVERED
+
+
+@pytest.mark.parametrize("name", sorted(COVERED))
+@pytest.mark.usefixtures("sharing")
+def test_log_probs_are_those_of_a_full_forward_pass(name, make, prompt, keys, full_forward):
+    kind, changes = COVERED[name]
+    model = make(kind, **changes)
+    contexts = [prompt(13)] * 3 + [prompt(9, seed=1)] * 2 + [prompt(4, seed=2)]
+    batch = Engine(model).open(keys(6))
+    sampling = Sampling(temperature=0.7, max_new_tokens=9)
+    for turn in range(2):
+        for row, reply in enumerate(batch.reply(range(6), contexts, sampling)):
+            expected = full_forward(model, contexts[row], reply.tokens, 0.7)
+            assert torch.allclose(torch.tensor(reply.log_probs), expected, atol=1e-4)
+            contexts[row] = contexts[row] + reply.tokens + prompt(3 + row % 2, seed=turn)
+
+
+@pytest.mark.usefixtures("sharing")
+def test_sharing_does_not_change_what_is_sampled(llama, prompt, keys, monkeypatch):
+    contexts = [prompt(20)] * 8
+    sampling = Sampling(temperature=1.0, max_new_tokens=12)
+    shared = Engine(llama).generate(contexts, keys(8), sampling)
+    monkeypatch.setattr(memory, "SHARE_FROM", 10**9)
+    copied = Engine(llama).generate(contexts, keys(8), sampling)
+    assert sum(reply.ties for reply in shared) == 0
+    assert [reply.tokens for reply in shared] == [reply.tokens for reply in copied]
+
+
+@pytest.mark.usefixtures("sharing")
+def test_a_shared_prompt_is_computed_once_and_held_once(llama, prompt, keys):
+    read = []
+    handle = llama.model.embed_tokens.register_forward_hook(
+        lambda _, inputs, __: read.append(inputs[0].numel())
+    )
+    batch = Engine(llama).open(keys(8))
+    batch.reply(range(8), [prompt(100)] * 8, Sampling(temperature=1.0, max_new_tokens=4))
+    handle.remove()
+    assert sum(read) == 99 + 8 + 8 * 3
+    assert len(batch.memory.slots.prefixes) == 1
+    assert batch.memory.slots.room < 99
+
+
+def test_an_uncovered_architecture_says_so_and_is_right(prompt, keys, full_forward):
+    sizes = {"vocab_size": 64, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+    ends = {"bos_token_id": 1, "eos_token_id": 2}
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **ends)).eval()
+    with pytest.warns(UserWarning, match="re-reads the whole context.*'gpt2'"):
+        engine = Engine(model)
+    contexts = [prompt(7), prompt(5, seed=1), prompt(7)]
+    sampling = Sampling(temperature=0.7, max_new_tokens=6)
+    for context, reply in zip(contexts, engine.generate(contexts, keys(3), sampling), strict=True):
+        expected = full_forward(model, context, reply.tokens, 0.7)
+        assert torch.allclose(torch.tensor(reply.log_probs), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("rope_type", ["dynamic", "longrope"])
+def test_a_rotary_embedding_that_depends_on_the_length_is_not_covered(rope_type):
+    config = transformers.LlamaConfig()
+    config.rope_parameters = {"rope_type": rope_type, "rope_theta": 1e4}
+    assert "rotary" in memory.why_uncovered(config)
