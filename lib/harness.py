@@ -49,7 +49,7 @@ STOPS_PAST_PROSE = (*_TURN_MARKERS, "\n```\n")
 
 _FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 
-_CONTRACT = """\
+CONTRACT = """\
 To call tools, write one block like this and stop after it:
 
 ```tool_call
@@ -78,7 +78,7 @@ def render_transcript(
     head = [system.strip(), *(m.content.strip() for m in messages if m.role == "system")]
     if tools:
         head.append("You can call these tools, described as Python functions:")
-        head += [*map(render_tool, tools), _CONTRACT]
+        head += [*map(render_tool, tools), CONTRACT]
     text = "".join(f"{part}\n\n" for part in head if part)
     actions = []
     for number, message in enumerate(messages):

@@ -1,0 +1,61 @@
+"""What a policy is: the protocol, and what goes in and comes out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from lib.trajectory import Message, Tool, Turn
+
+
+class PolicyError(RuntimeError):
+    """The policy cannot go on at all: says what is wrong, where, and what to do."""
+
+
+class Key(NamedTuple):
+    """What the random numbers of a rollout depend on."""
+
+    seed: int
+    task: str
+    attempt: int
+
+
+class Context(NamedTuple):
+    """What a policy is told before it replies; tools are all those offered so far."""
+
+    system: str
+    tools: tuple[Tool, ...]
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One reply.
+
+    message: what the policy said; empty where nothing came.
+    turn: its tokens and log-probs where known, and why it ended ("stop", "eos", "length",
+        "context"); the number of its message is set by whoever keeps the conversation.
+    trouble: why no reply could be had (a timeout, a server error), "" if one was. The attempt is
+        then missing, not failed.
+    ties: tokens that rounding could have changed.
+    """
+
+    message: Message
+    turn: Turn
+    trouble: str = ""
+    ties: int = 0
+
+
+class Session(Protocol):
+    """Rollouts that go on together."""
+
+    def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
+        """Reply to `contexts[i]` as rollout `rows[i]`, a number of the keys the session has."""
+
+
+class Policy(Protocol):
+    """`settings` holds every setting that matters to what is sampled, as JSON values."""
+
+    settings: Mapping[str, Any]
+
+    def start(self, keys: Sequence[Key]) -> Session:
+        """Begin rollouts, one a key."""
