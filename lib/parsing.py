@@ -17,7 +17,7 @@ from lib.trajectory import Tool, ToolCall
 
 Parser = Literal["robust", "paper", "exact"]
 
-_LONGEST = 300_000
+_LONGEST = 200_000
 """Characters of a text that the paper's and the exact parser read: far more than a reply has."""
 
 
@@ -64,8 +64,9 @@ def parse_tool_calls(text: str, tools: Sequence[Tool], parser: Parser = "robust"
 
 # ------------------------------------------------------------------------------------ robust
 
-_MARK = re.compile(r"`{3,}+[ \t]*+([\w+-]*+)|[\[{]")
-_TOOL_BLOCK = re.compile(r"(?<!`)`{3,}+[ \t]*+tool")
+# Alternatives that begin with a literal let the search skip at C's speed.
+_MARK = re.compile(r"```[`]*+[ \t]*+([\w+-]*+)|\[|\{")
+_TOOL_BLOCK = re.compile(r"```[ \t]*+tool")
 _FENCE_LINE = re.compile(r"\n[ \t]*+```")
 _BETWEEN_VALUES = re.compile(r"(?:[\s,;]|</?tool_calls?>)*+")
 _ARGUMENTS = ("arguments", "parameters", "args", "params", "kwargs", "input")
