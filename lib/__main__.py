@@ -40,6 +40,77 @@ def report(arguments):
     print(f"Report: {path}")
 
 
+def collect(arguments):
+    """Collect attempts of a benchmark with a model here or behind a server; rerun to resume."""
+    from accelerate import PartialState
+
+    from lib import rollouts
+    from lib.benchmarks import open_benchmark
+
+    environment = open_benchmark(arguments.benchmark)
+    tasks = environment.tasks()[: arguments.tasks]
+    part, parts = arguments.shard
+    # Started by torchrun or accelerate launch, each process takes its part of this shard.
+    state = PartialState(cpu=not arguments.gpu)
+    table = rollouts.collect(
+        _policy(arguments, state.device),
+        environment,
+        tasks,
+        arguments.n,
+        arguments.out,
+        pair=arguments.pair or Path(arguments.model).name,
+        arm=arguments.arm,
+        seed=arguments.seed,
+        at_once=arguments.at_once,
+        shard=(part + parts * state.process_index, parts * state.num_processes),
+    )
+    graded = table["passed"].notna().sum()
+    print(
+        f"{arguments.out}: {len(table)} attempts, {graded} graded, {table['passed'].sum()} passed"
+    )
+
+
+def _policy(arguments, device):
+    from lib import policies
+
+    spoken = {
+        "harness": lambda: policies.Harness(parser=arguments.parser),
+        "plain": lambda: policies.Plain(parser=arguments.parser),
+    }
+    fields = {
+        name: getattr(arguments, name)
+        for name in ("temperature", "top_p", "top_k", "repetition_penalty", "max_new_tokens")
+    }
+    if arguments.server:
+        spoken["chat"] = lambda: policies.ServerChat(thinking=arguments.thinking)
+        return policies.ServerPolicy(
+            arguments.server,
+            arguments.model,
+            spoken[arguments.dialect](),
+            concurrency=arguments.at_once,
+            **fields,
+        )
+    from lib import generation
+
+    model, tokenizer = generation.load(
+        arguments.model, cache=ROOT / "build" / "models", device=str(device)
+    )
+    spoken["chat"] = lambda: policies.ChatTemplate(
+        tokenizer, parser=arguments.parser, thinking=arguments.thinking
+    )
+    return policies.LocalPolicy(
+        generation.Engine(model, tokenizer),
+        spoken[arguments.dialect](),
+        generation.Sampling(**fields),
+        name=Path(arguments.model).name,
+    )
+
+
+def _shard(text):
+    part, _, parts = text.partition("/")
+    return int(part), int(parts)
+
+
 def parser() -> argparse.ArgumentParser:
     """The commands and their arguments; each command is the function of its name above."""
     main_parser = argparse.ArgumentParser(prog="python -m lib", description="Sharpening Lab.")
@@ -86,6 +157,27 @@ def parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="folder of the report and its figure (default: report)",
     )
+    add = command(collect).add_argument
+    add("benchmark", metavar="BENCHMARK", help="such as bfcl:multi_turn_base or bfcl:simple_python")
+    add("model", metavar="MODEL", help="folder or .gguf file; with --server, the name it goes by")
+    add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the collection")
+    add("--server", metavar="URL", help="an OpenAI-compatible address, http://.../v1")
+    add("--dialect", choices=("harness", "plain", "chat"), default="harness")
+    add("--parser", choices=("robust", "paper", "exact"), default="robust")
+    add("--thinking", action="store_true", help="let the model reason first (chat)")
+    add("-n", type=int, default=128, help="attempts a task (default: 128)")
+    add("--tasks", type=int, metavar="COUNT", help="the first tasks only")
+    add("--pair", help="name in the table of outcomes (default: the model's)")
+    add("--arm", default="base", help="name in the table of outcomes (default: base)")
+    add("--seed", type=int, default=0)
+    add("--temperature", type=float, default=0.7)
+    add("--top-p", type=float, default=0.95)
+    add("--top-k", type=int, default=0, help="0 keeps all")
+    add("--repetition-penalty", type=float, default=1.0, help="1 is none")
+    add("--max-new-tokens", type=int, default=1024)
+    add("--at-once", type=int, default=32, help="attempts under way together (default: 32)")
+    add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="every N-th task from the I-th")
+    add("--gpu", action="store_true", help="run the model on the GPU")
     return main_parser
 
 
