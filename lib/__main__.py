@@ -1,13 +1,15 @@
 """The command line: ``python -m lib COMMAND``.
 
-A room is imported only by the command that needs it, so that help comes at once.
+A heavy room is imported only by the command that needs it, so that help comes at once.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
+import lib.arguments
 from lib import ROOT
+from lib.policies import PolicyError
 
 
 def batch(arguments):
@@ -48,14 +50,14 @@ def collect(arguments):
     from lib.benchmarks import open_benchmark
 
     environment = open_benchmark(arguments.benchmark)
-    tasks = environment.tasks()[: arguments.tasks]
     part, parts = arguments.shard
     # Started by torchrun or accelerate launch, each process takes its part of this shard.
     state = PartialState(cpu=not arguments.gpu)
+    policy = _server_policy(arguments) if arguments.server else _local_policy(arguments, state)
     table = rollouts.collect(
-        _policy(arguments, state.device),
+        policy,
         environment,
-        tasks,
+        environment.tasks()[: arguments.tasks],
         arguments.n,
         arguments.out,
         pair=arguments.pair or Path(arguments.model).name,
@@ -63,121 +65,67 @@ def collect(arguments):
         seed=arguments.seed,
         at_once=arguments.at_once,
         shard=(part + parts * state.process_index, parts * state.num_processes),
+        progress=None if state.is_main_process else False,
     )
-    graded = table["passed"].notna().sum()
-    print(
-        f"{arguments.out}: {len(table)} attempts, {graded} graded, {table['passed'].sum()} passed"
-    )
+    graded, passed = table["passed"].notna().sum(), table["passed"].sum()
+    print(f"{arguments.out}: {len(table)} attempts, {graded} graded, {passed} passed")
+    state.destroy_process_group()
 
 
-def _policy(arguments, device):
+def _server_policy(arguments):
     from lib import policies
 
-    spoken = {
-        "harness": lambda: policies.Harness(parser=arguments.parser),
-        "plain": lambda: policies.Plain(parser=arguments.parser),
-    }
-    fields = {
-        name: getattr(arguments, name)
-        for name in ("temperature", "top_p", "top_k", "repetition_penalty", "max_new_tokens")
-    }
-    if arguments.server:
-        spoken["chat"] = lambda: policies.ServerChat(thinking=arguments.thinking)
-        return policies.ServerPolicy(
-            arguments.server,
-            arguments.model,
-            spoken[arguments.dialect](),
-            concurrency=arguments.at_once,
-            **fields,
+    dialect = {
+        "harness": policies.Harness(parser=arguments.parser),
+        "plain": policies.Plain(parser=arguments.parser),
+        "chat": policies.ServerChat(parser=arguments.parser, thinking=arguments.thinking),
+    }[arguments.dialect]
+    return policies.ServerPolicy(
+        arguments.server,
+        arguments.model,
+        dialect,
+        kind=arguments.server_kind,
+        concurrency=arguments.at_once,
+        timeout=arguments.timeout,
+        **_sampling(arguments),
+    )
+
+
+def _local_policy(arguments, state):
+    from lib import generation, packaged_models, policies
+
+    cache = ROOT / "build" / "models"
+    path = arguments.model
+    if path in packaged_models.NAMES:
+        path = packaged_models.find_model(path, cache)
+    with state.local_main_process_first():  # which converts a GGUF file that the others then find
+        model, tokenizer = generation.load(path, cache=cache, device=str(state.device))
+    if arguments.dialect == "chat":
+        dialect = policies.ChatTemplate(
+            tokenizer, parser=arguments.parser, thinking=arguments.thinking
         )
-    from lib import generation
-
-    model, tokenizer = generation.load(
-        arguments.model, cache=ROOT / "build" / "models", device=str(device)
-    )
-    spoken["chat"] = lambda: policies.ChatTemplate(
-        tokenizer, parser=arguments.parser, thinking=arguments.thinking
-    )
-    return policies.LocalPolicy(
-        generation.Engine(model, tokenizer),
-        spoken[arguments.dialect](),
-        generation.Sampling(**fields),
-        name=Path(arguments.model).name,
-    )
+    else:
+        kinds = {"harness": policies.Harness, "plain": policies.Plain}
+        dialect = kinds[arguments.dialect](parser=arguments.parser)
+    sampling = generation.Sampling(**_sampling(arguments))
+    engine = generation.Engine(model, tokenizer)
+    return policies.LocalPolicy(engine, dialect, sampling, name=Path(path).name)
 
 
-def _shard(text):
-    part, _, parts = text.partition("/")
-    return int(part), int(parts)
+def _sampling(arguments):
+    names = ("temperature", "top_p", "top_k", "repetition_penalty", "max_new_tokens")
+    return {name: getattr(arguments, name) for name in names}
 
 
 def parser() -> argparse.ArgumentParser:
-    """The commands and their arguments; each command is the function of its name above."""
+    """The commands, each the function of its name here with the arguments of `lib.arguments`."""
     main_parser = argparse.ArgumentParser(prog="python -m lib", description="Sharpening Lab.")
     commands = main_parser.add_subparsers(metavar="COMMAND", required=True)
-
-    def command(function):
-        added = commands.add_parser(
-            function.__name__, help=function.__doc__, description=function.__doc__
-        )
-        added.set_defaults(command=function)
-        return added
-
-    add = command(batch).add_argument
-    add(
-        "file",
-        nargs="?",
-        type=Path,
-        default=ROOT / "notebooks" / "batch.yml",
-        metavar="BATCH.yml",
-        help="list of notebooks and parameters (default: notebooks/batch.yml)",
-    )
-    add("-j", "--jobs", type=int, help="notebooks run at once (default: one a core)")
-    add(
-        "-o",
-        "--out",
-        type=Path,
-        default=ROOT / "build",
-        metavar="DIR",
-        help="folder of the executed notebooks and the report (default: build)",
-    )
-    add("--only", nargs="+", metavar="NAME", help="run only the entries of these names")
-
-    command(readme)
-
-    add = command(report).add_argument
-    add("base", type=Path, metavar="BASE", help="outcomes of the base model")
-    add("post", type=Path, metavar="POST", help="outcomes of the post-trained model")
-    add("--max-k", type=int, metavar="K", help="largest k (default: the most that both allow)")
-    add(
-        "-o",
-        "--out",
-        type=Path,
-        default=Path("report"),
-        metavar="DIR",
-        help="folder of the report and its figure (default: report)",
-    )
-    add = command(collect).add_argument
-    add("benchmark", metavar="BENCHMARK", help="such as bfcl:multi_turn_base or bfcl:simple_python")
-    add("model", metavar="MODEL", help="folder or .gguf file; with --server, the name it goes by")
-    add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the collection")
-    add("--server", metavar="URL", help="an OpenAI-compatible address, http://.../v1")
-    add("--dialect", choices=("harness", "plain", "chat"), default="harness")
-    add("--parser", choices=("robust", "paper", "exact"), default="robust")
-    add("--thinking", action="store_true", help="let the model reason first (chat)")
-    add("-n", type=int, default=128, help="attempts a task (default: 128)")
-    add("--tasks", type=int, metavar="COUNT", help="the first tasks only")
-    add("--pair", help="name in the table of outcomes (default: the model's)")
-    add("--arm", default="base", help="name in the table of outcomes (default: base)")
-    add("--seed", type=int, default=0)
-    add("--temperature", type=float, default=0.7)
-    add("--top-p", type=float, default=0.95)
-    add("--top-k", type=int, default=0, help="0 keeps all")
-    add("--repetition-penalty", type=float, default=1.0, help="1 is none")
-    add("--max-new-tokens", type=int, default=1024)
-    add("--at-once", type=int, default=32, help="attempts under way together (default: 32)")
-    add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="every N-th task from the I-th")
-    add("--gpu", action="store_true", help="run the model on the GPU")
+    for command in (batch, readme, report, collect):
+        name, told = command.__name__, command.__doc__
+        added = commands.add_parser(name, help=told, description=told)
+        added.set_defaults(command=command)
+        getattr(lib.arguments, name)(added.add_argument)
     return main_parser
 
 
@@ -186,7 +134,7 @@ def main(argv=None) -> int:
     arguments = parser().parse_args(argv)
     try:
         return arguments.command(arguments) or 0
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError, PolicyError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -11,12 +11,20 @@ import fcntl
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from lib.trajectory import Message, Rollout, Tool, ToolCall, TrajectoryError, Turn
+from lib.trajectory import (
+    Message,
+    Rollout,
+    Tool,
+    ToolCall,
+    TrajectoryError,
+    Turn,
+    common_length,
+)
 
 SCHEMA = 1
 """Version of the line format; a reader refuses the lines of another one."""
@@ -32,7 +40,7 @@ def to_line(rollout: Rollout) -> bytes:
     for turn in rollout.turns:
         raw = _plain(turn)
         if turn.prompt_ids is not None:
-            kept = _common(seen, turn.prompt_ids)
+            kept = common_length(seen, turn.prompt_ids)
             raw["prompt_ids"] = {"kept": kept, "new": turn.prompt_ids[kept:]}
             seen = turn.prompt_ids + (turn.action_ids or ())
         record["turns"].append(raw)
@@ -48,12 +56,6 @@ def _plain(item: Any) -> dict[str, Any]:
     if not is_dataclass(item):
         raise TypeError(f"{item!r} is a {type(item).__name__}")
     return {known.name: getattr(item, known.name) for known in fields(item)}
-
-
-def _common(one: tuple[int, ...], other: tuple[int, ...]) -> int:
-    """Count the tokens at the start that are the same in both."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def from_line(line: bytes | str) -> Rollout:
@@ -111,30 +113,32 @@ def _build(kind: type, raw: dict[str, Any]) -> Any:
         raise TrajectoryError(f"incomplete {kind.__name__}: {error}") from error
 
 
-def iter_rollouts(path: str | Path) -> Iterator[Rollout]:
+def iter_rollouts(
+    path: str | Path, torn: Callable[[str], object] = warnings.warn
+) -> Iterator[Rollout]:
     """Read a file line by line, repeated attempts and all.
 
-    A last line that was torn is dropped with a warning; any other bad line raises TrajectoryError
-    with the file, the line and what is wrong. Blank lines are skipped.
+    A last line that was torn is dropped, and ``torn`` is told so; any other bad line raises
+    TrajectoryError with the file, the line and what is wrong. Blank lines are skipped.
     """
     with open(path, "rb") as file:
         number, line = 0, file.readline()
         while line:
             number, following = number + 1, file.readline()
-            rollout = _numbered(path, number, line, last=not following) if line.strip() else None
+            told = None if following else torn
+            rollout = _numbered(path, number, line, told) if line.strip() else None
             if rollout is not None:
                 yield rollout
             line = following
 
 
-def _numbered(path: str | Path, number: int, line: bytes, *, last: bool) -> Rollout | None:
-    """Read line ``number``; None if it is the last one and torn."""
+def _numbered(path: str | Path, number: int, line: bytes, torn: Callable | None) -> Rollout | None:
+    """Read line ``number``; None if it is torn, where ``torn`` may be told so."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        if last:
-            message = f"{path}:{number}: the last line is torn and was dropped"
-            warnings.warn(message, stacklevel=3)
+        if torn is not None:
+            torn(f"{path}:{number}: the last line is torn and was dropped")
             return None
         raise TrajectoryError(
             f"{path}:{number}: not JSON ({error}); only a last line may be torn: remove the line "

@@ -1,15 +1,15 @@
 """Collect n attempts of every task: append-only, resumable, sharded; no finished attempt is lost.
 
-A collection is a folder: `manifest.json` with every setting that matters, `tools.jsonl` with the
-tools of its tasks, and one `rollouts-*.jsonl` a writer (see `lib.rollout_files`). Attempts that any
-of these files holds are done, whatever wrote them; the others are what a rerun runs.
+A collection is a folder: `manifest.json` with every setting that matters, and for each writer a
+`rollouts-*.jsonl` (see `lib.rollout_files`) and a `tools-*.jsonl` with the tools of its tasks.
+Attempts that any of these files holds are done, whatever wrote them; a rerun runs the others.
 """
 
 import json
 import os
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,95 +49,85 @@ def collect(
     out: the folder; what it holds already is kept, so a rerun resumes and a larger n tops up.
     pair, arm: of the rows in the table of outcomes.  seed: of the policy's random numbers.
     at_once: attempts under way together; those of one task are neighbours, so they share a prompt.
-    shard: (i, m) takes every m-th task from the i-th on; shards may run at the same time in one folder
-        and merge to the table of one run.
+    shard: (i, m) takes every m-th task from the i-th on; shards may run at the same time in one
+        folder and merge to the table of one run.
     max_turns: replies after which an attempt has failed.
     progress: a bar; None shows it on a terminal only.
 
-    An attempt that trouble outside the policy kept from an outcome is missing, with the reason, and
-    done; so is one whose grader could not decide. Raises CollectionError if the folder was collected
-    with another setting, and whatever the policy raises when it cannot go on at all; the attempts
-    finished until then are in the file.
+    An attempt that trouble outside the policy kept from an outcome is missing, with the reason,
+    and done; so is one whose grader could not decide. Raises CollectionError if the folder was
+    collected with another setting, and whatever the policy raises when it cannot go on at all; the
+    attempts finished until then are in the file.
     """
-    out = Path(out)
-    if n < 1 or at_once < 1 or not 0 <= shard[0] < shard[1]:
-        raise CollectionError(
-            f"n = {n}, at_once = {at_once}, shard = {shard}: expected n and at_once of at least 1, and "
-            "a shard (i, m) with 0 <= i < m."
-        )
-    unknown = [task for task in tasks if task not in set(environment.tasks())]
-    if unknown:
-        raise CollectionError(
-            f"{environment.name} has no task {unknown[0]!r} ({len(unknown)} such)."
-        )
+    out, (part, parts) = Path(out), shard
+    tasks = list(dict.fromkeys(tasks))
+    _check(environment, tasks, n, at_once, shard)
     _agree_on_manifest(out, policy, environment, pair, arm, seed, max_turns)
-    done = {(rollout.task, rollout.attempt): rollout.passed for rollout in read_collection(out)}
-    work = [
-        (task, attempt)
-        for task in tasks[shard[0] :: shard[1]]
-        for attempt in range(n)
-        if (task, attempt) not in done
-    ]
-    run = _Run(policy, environment, seed, max_turns, {"pair": pair, "arm": arm})
-    name = f"rollouts-{shard[0]:03}-of-{shard[1]:03}.jsonl"
-    with (
-        RolloutWriter(out / name) as file,
-        tqdm(
-            total=len(work), unit="rollout", disable=None if progress is None else not progress
-        ) as bar,
-    ):
-        tools = _ToolBook(out / f"tools-{shard[0]:03}-of-{shard[1]:03}.jsonl")
-        passed = graded = 0
-        for start in range(0, len(work), at_once):
-            for rollout in run.attempts(work[start : start + at_once]):
-                file.write(replace(rollout, tools=tools.key(rollout.tools)))
-                passed, graded = (
-                    passed + (rollout.passed is True),
-                    graded + (rollout.passed is not None),
-                )
-                bar.set_postfix_str(f"{passed}/{graded} passed", refresh=False)
-                bar.update()
+    name = f"{part:03}-of-{parts:03}.jsonl"
+    with RolloutWriter(out / f"rollouts-{name}") as file:  # locks the file, so it is read after
+        done = {(one.task, one.attempt): one.passed for one in read_collection(out)}
+        wanted = [(task, attempt) for task in tasks[part::parts] for attempt in range(n)]
+        work = [key for key in wanted if key not in done]
+        book = _ToolBook(out / f"tools-{name}")
+        with _Bar([done[key] for key in wanted if key in done], len(wanted), progress) as bar:
+            for start in range(0, len(work), at_once):
+                keys = [Key(seed, *one) for one in work[start : start + at_once]]
+                for key, attempt in _play(policy, environment, keys, max_turns):
+                    rollout = attempt.rollout(environment.name, pair, arm, key, policy)
+                    file.write(replace(rollout, tools=book.key(rollout.tools)))
+                    bar.add(rollout.passed)
     return table(out)
 
 
-def read_collection(out: str | Path) -> Iterable[Rollout]:
-    """All rollouts of a collection, file by file, with their tools put back."""
-    out = Path(out)
-    book = {}
-    for path in sorted(out.glob("tools-*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                entry = json.loads(line)
-            except ValueError:  # torn by a kill; the rollouts that need it were never written
-                continue
-            book[entry["key"]] = tuple(Tool.from_dict(tool) for tool in entry["tools"])
-    for path in sorted(out.glob("rollouts-*.jsonl")):
-        for rollout in iter_rollouts(path):
+def read_collection(out: str | Path) -> Iterator[Rollout]:
+    """All rollouts of a collection, file by file, with their tools put back.
+
+    The last line of a file may be torn by a kill, or not whole yet: its attempt is not done.
+    """
+    book = _read_tools(Path(out))
+    for path in sorted(Path(out).glob("rollouts-*.jsonl")):
+        for rollout in iter_rollouts(path, torn=lambda message: None):
             yield replace(rollout, tools=book.get(rollout.tools, rollout.tools))
 
 
 def table(out: str | Path) -> pd.DataFrame:
     """The outcomes of a collection: attempts, in the order of tasks and attempts."""
-    rows = [
-        {
-            "benchmark": rollout.benchmark,
-            "pair": rollout.pair,
-            "arm": rollout.arm,
-            "task": rollout.task,
-            "attempt": rollout.attempt,
-            "passed": rollout.passed,
-            "reason": rollout.reason if rollout.passed is None else None,
-        }
-        for rollout in read_collection(out)
-    ]
-    if not rows:
+    found = tabulate(read_collection(out), source=str(out))
+    if found.empty:
         raise CollectionError(f"{out}: no rollouts yet.")
-    found = outcomes.validate(pd.DataFrame(rows), source=str(out))
+    return found
+
+
+def tabulate(rollouts: Iterable[Rollout], source: str = "rollouts") -> pd.DataFrame:
+    """The table of outcomes (attempts) of rollouts, in the order of tasks and attempts."""
+    columns = ["benchmark", "pair", "arm", "task", "attempt", "passed", "reason"]
+    rows = [(*one.key, one.passed, one.reason if one.passed is None else None) for one in rollouts]
+    found = outcomes.validate(pd.DataFrame(rows, columns=columns), source=source)
     return found.sort_values(["task", "attempt"], kind="stable").reset_index(drop=True)
 
 
+def _check(environment, tasks, n, at_once, shard) -> None:
+    if n < 1 or at_once < 1 or not 0 <= shard[0] < shard[1]:
+        raise CollectionError(
+            f"n = {n}, at_once = {at_once}, shard = {shard}: expected n and at_once of at least 1, "
+            "and a shard (i, m) with 0 <= i < m."
+        )
+    if not tasks:
+        raise CollectionError(f"no task to collect: name some of {environment.name}.")
+    known = set(environment.tasks())
+    unknown = [task for task in tasks if task not in known]
+    if unknown:
+        raise CollectionError(
+            f"{environment.name} has no task {unknown[0]!r} ({len(unknown)} such); its first is "
+            f"{environment.tasks()[0]!r}."
+        )
+
+
+# ---------------------------------------------------------------------------------- the manifest
+
+
 def _agree_on_manifest(out, policy, environment, pair, arm, seed, max_turns) -> None:
-    """Write the manifest of a new collection, or refuse a setting that differs from the one there."""
+    """Write the manifest of a new collection, or refuse a setting that differs from its own."""
     wanted = _flat(
         {
             "version": MANIFEST_VERSION,
@@ -150,21 +140,10 @@ def _agree_on_manifest(out, policy, environment, pair, arm, seed, max_turns) -> 
             "environment": dict(getattr(environment, "settings", {})),
         }
     )
-    out.mkdir(parents=True, exist_ok=True)
     path = out / "manifest.json"
-    part = out / f".manifest.{os.getpid()}.{time.monotonic_ns()}"
-    part.write_text(json.dumps(wanted, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    there = _write_once(path, json.dumps(wanted, indent=1, sort_keys=True) + "\n")
     try:
-        os.link(
-            part, path
-        )  # of shards that start together one writes it, and it is never half there
-        return
-    except FileExistsError:
-        pass
-    finally:
-        part.unlink()
-    try:
-        there = json.loads(path.read_text(encoding="utf-8"))
+        there = json.loads(there)
     except ValueError as error:
         raise CollectionError(
             f"{path}: not JSON ({error}). Mend it, or choose another folder."
@@ -173,9 +152,23 @@ def _agree_on_manifest(out, policy, environment, pair, arm, seed, max_turns) -> 
         if wanted.get(name) != there.get(name):
             raise CollectionError(
                 f"{out} was collected with {name} = {there.get(name)!r}, now it is "
-                f"{wanted.get(name)!r}. Attempts under different settings are different cells: choose "
-                "another folder, or set it back."
+                f"{wanted.get(name)!r}. Attempts under different settings are different cells: "
+                "choose another folder, or set it back."
             )
+
+
+def _write_once(path: Path, text: str) -> str:
+    """Write a new file and return what it holds; of writers that come together one succeeds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+    part.write_text(text, encoding="utf-8")
+    try:
+        os.link(part, path)  # unlike a rename it replaces nothing, and no half of it is ever there
+    except FileExistsError:
+        pass
+    finally:
+        part.unlink()
+    return path.read_text(encoding="utf-8")
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -189,8 +182,11 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+# ------------------------------------------------------------------------------------- the tools
+
+
 class _ToolBook:
-    """Keeps each set of tools once beside the rollouts, since all attempts of a task share theirs."""
+    """Keeps each set of tools once beside the rollouts, since all attempts of a task share it."""
 
     def __init__(self, path: Path):
         self.path, self.known = path, set()
@@ -198,90 +194,126 @@ class _ToolBook:
     def key(self, tools: tuple[Tool, ...]) -> str:
         key = tools_key(tools)
         if key not in self.known:
-            entry = {
-                "key": key,
-                "tools": [
-                    {"name": t.name, "description": t.description, "parameters": t.parameters}
-                    for t in tools
-                ],
-            }
+            line = json.dumps({"key": key, "tools": [asdict(tool) for tool in tools]})
             # The line break comes first, so that nothing is glued to a line that a kill has torn.
             with self.path.open("a", encoding="utf-8") as file:
-                file.write("\n" + json.dumps(entry) + "\n")
+                file.write(f"\n{line}\n")
             self.known.add(key)
         return key
 
 
-class _Run:
-    """Plays attempts together and yields each as soon as it is finished."""
-
-    def __init__(self, policy, environment, seed, max_turns, row):
-        self.policy, self.environment = policy, environment
-        self.seed, self.max_turns, self.row = seed, max_turns, row
-
-    def attempts(self, work: Sequence[tuple[str, int]]) -> Iterable[Rollout]:
-        session = self.policy.start([Key(self.seed, *one) for one in work])
-        plays = [_Play(self.environment.reset(*one)) for one in work]
-        try:
-            live = list(range(len(work)))
-            while live:
-                replies = session.reply(live, [plays[i].context() for i in live])
-                for i, reply in zip(live, replies, strict=True):
-                    plays[i].take(reply, self.max_turns)
-                    if plays[i].outcome:
-                        yield self._rollout(work[i], plays[i])
-                live = [i for i in live if not plays[i].outcome]
-        finally:
-            for play in plays:
-                play.episode.close()
-
-    def _rollout(self, key, play) -> Rollout:
-        outcome = play.outcome
-        ties = {"ties": play.ties} if play.ties else {}
-        return Rollout(
-            benchmark=self.environment.name,
-            task=key[0],
-            attempt=key[1],
-            passed=outcome.passed,
-            reason=outcome.reason,
-            messages=play.messages,
-            tools=play.episode.tools,
-            turns=play.turns,
-            seeds={"policy": self.seed, **play.episode.seeds},
-            sampling=dict(self.policy.settings.get("sampling", {})),
-            info=outcome.info | ties,
-            **self.row,
-        )
+def _read_tools(out: Path) -> dict[str, tuple[Tool, ...]]:
+    book = {}
+    for path in sorted(out.glob("tools-*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:  # blank, or torn by a kill before the rollout that needs it
+                continue
+            book[entry["key"]] = tuple(map(Tool.from_dict, entry["tools"]))
+    return book
 
 
-class _Play:
-    """One attempt under way."""
+# ----------------------------------------------------------------------------------- the attempts
 
-    def __init__(self, episode: Episode):
-        self.episode = episode
-        self.messages: list[Message] = list(episode.messages)
+
+def _play(policy, environment, keys, max_turns) -> Iterator[tuple[Key, "_Attempt"]]:
+    """Play attempts together, and yield each as soon as it is finished."""
+    session, attempts = policy.start(keys), []
+    try:
+        for key in keys:
+            attempts.append(_Attempt(environment.reset(key.task, key.attempt), max_turns))
+        live = list(range(len(keys)))
+        while live:
+            replies = session.reply(live, [attempts[i].context() for i in live])
+            for i, reply in zip(live, replies, strict=True):
+                attempts[i].take(reply)
+                if attempts[i].outcome:
+                    yield keys[i], attempts[i]
+            live = [i for i in live if not attempts[i].outcome]
+    finally:
+        for attempt in attempts:
+            attempt.episode.close()
+
+
+class _Attempt:
+    """One attempt under way; `outcome` is set once it has ended."""
+
+    def __init__(self, episode: Episode, max_turns: int):
+        self.episode, self.max_turns = episode, max_turns
+        self.messages = list(map(_printable, episode.messages))
         self.turns: list[Turn] = []
-        self.outcome: Outcome | None = None
         self.ties = 0
+        self.outcome: Outcome | None = None
 
     def context(self) -> Context:
         tools = offered_tools(self.episode.tools, self.messages)
         return Context(self.episode.system, tools, tuple(self.messages))
 
-    def take(self, reply: Reply, max_turns: int) -> None:
+    def take(self, reply: Reply) -> None:
+        """Go on by one reply."""
         self.ties += reply.ties
         if reply.trouble:
             self.outcome = Outcome(None, reply.trouble)
             return
         self.turns.append(replace(reply.turn, message=len(self.messages)))
-        self.messages.append(reply.message)
+        self.messages.append(_printable(reply.message))
         if reply.turn.finish == "context":
-            self.outcome = Outcome(
-                False, "context: the transcript has outgrown the model's context"
-            )
+            said = "context: the transcript has outgrown the model's context"
+            self.outcome = Outcome(False, said)
             return
-        self.messages += self.episode.step(reply.message)
-        if self.episode.done:
+        try:
+            self.messages += map(_printable, self.episode.step(reply.message))
             self.outcome = self.episode.outcome
-        elif len(self.turns) >= max_turns:
-            self.outcome = Outcome(False, f"no end after {max_turns} replies")
+        except Exception as error:  # trouble of the environment's own, whatever the policy did
+            said = f"the environment raised {type(error).__name__}: {error}"
+            self.outcome = Outcome(None, said)
+        if not self.outcome and len(self.turns) >= self.max_turns:
+            self.outcome = Outcome(False, f"no end after {self.max_turns} replies")
+
+    def rollout(self, benchmark: str, pair: str, arm: str, key: Key, policy: Policy) -> Rollout:
+        return Rollout(
+            benchmark=benchmark,
+            pair=pair,
+            arm=arm,
+            task=key.task,
+            attempt=key.attempt,
+            passed=self.outcome.passed,
+            reason=self.outcome.reason,
+            messages=self.messages,
+            tools=self.episode.tools,
+            turns=self.turns,
+            seeds={"policy": key.seed, **self.episode.seeds},
+            sampling=dict(policy.settings.get("sampling", {})),
+            info=self.outcome.info | ({"ties": self.ties} if self.ties else {}),
+        )
+
+
+def _printable(message: Message) -> Message:
+    """The message in text that every tokenizer and server takes: no half of a surrogate pair."""
+    content = message.content.encode("utf-8", "replace").decode("utf-8")
+    return message if content == message.content else replace(message, content=content)
+
+
+class _Bar(tqdm):
+    """Attempts done, how many a second, the time left, and the success so far."""
+
+    def __init__(self, done: Sequence[bool | None], total: int, progress: bool | None):
+        self.graded, self.passed = 0, 0
+        super().__init__(
+            total=total,
+            initial=len(done),
+            unit="rollout",
+            disable=None if progress is None else not progress,
+        )
+        for passed in done:
+            self._count(passed)
+
+    def add(self, passed: bool | None) -> None:
+        self._count(passed)
+        self.update()
+
+    def _count(self, passed):
+        self.graded += passed is not None
+        self.passed += passed is True
+        self.set_postfix_str(f"{self.passed}/{self.graded} passed", refresh=False)

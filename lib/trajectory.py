@@ -84,7 +84,9 @@ class Turn:
     ``message`` is the index of the message. ``prompt_ids`` are all tokens the policy had read when
     it began the turn, ``action_ids`` the ones it sampled. ``logprobs`` are natural logs of their
     probabilities at the sampling temperature, ``logprobs_t1`` at temperature 1, one per action
-    token. ``finish`` says why the turn ended: stop, length, context, ...
+    token. ``finish`` says why the turn ended: stop, length, context, ... The last ``ending``
+    action tokens are what ended it (an end token, a stop string): they were sampled, but later
+    turns may go on without them.
     """
 
     message: int
@@ -93,6 +95,7 @@ class Turn:
     logprobs: tuple[float, ...] | None = None
     logprobs_t1: tuple[float, ...] | None = None
     finish: str | None = None
+    ending: int = 0
 
     def __post_init__(self):
         for name in ("prompt_ids", "action_ids", "logprobs", "logprobs_t1"):
@@ -108,6 +111,9 @@ class Turn:
                 raise TrajectoryError(f"{name} has {len(value)} values for {count} action tokens")
             if not all(map(math.isfinite, value)):
                 raise TrajectoryError(f"{name} of message {self.message} must be finite")
+        if not 0 <= self.ending <= len(self.action_ids or ()):
+            count = len(self.action_ids or ())
+            raise TrajectoryError(f"ending is {self.ending} of {count} action tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +262,8 @@ def token_spans(
 def stored_tokens(rollout: Rollout) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
     """Return all token ids of a rollout, and the tokens [first, last) of each of its turns.
 
+    A turn's range leaves out those of its :attr:`Turn.ending` that the next turn did not read.
+
     Raises
     ------
     TrajectoryError
@@ -268,10 +276,18 @@ def stored_tokens(rollout: Rollout) -> tuple[tuple[int, ...], list[tuple[int, in
     if not rollout.turns:
         return (), []
     ids = rollout.turns[-1].prompt_ids + rollout.turns[-1].action_ids
+    nexts = [turn.prompt_ids for turn in rollout.turns[1:]] + [ids]
     ranges = []
-    for number, turn in enumerate(rollout.turns):
-        first, last = len(turn.prompt_ids), len(turn.prompt_ids) + len(turn.action_ids)
-        if ids[:last] != turn.prompt_ids + turn.action_ids:
+    for number, (turn, following) in enumerate(zip(rollout.turns, nexts, strict=True)):
+        sampled = turn.prompt_ids + turn.action_ids
+        last = common_length(sampled, following)
+        if last < len(sampled) - turn.ending or ids[:last] != sampled[:last]:
             raise TrajectoryError(f"turn {number} of {rollout.key} is no prefix of the last turn")
-        ranges.append((first, last))
+        ranges.append((len(turn.prompt_ids), last))
     return ids, ranges
+
+
+def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """Count the tokens at the start that are the same in both."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -40,12 +40,17 @@ FLOORS = {
     "published": [],
     "outcomes": ["metrics"],
     "trajectory": [],
-    "harness": ["trajectory"],
+    "rollout_files": ["trajectory"],
+    "loose_json": [],
+    "parsing": ["loose_json", "trajectory"],
+    "harness": ["parsing"],
     "generation": [],
+    "packaged_models": [],
     "policies": ["harness", "generation"],
     "envs": ["trajectory"],
     "benchmarks": ["envs"],
-    "rollouts": ["policies", "envs", "outcomes"],
+    "rollouts": ["policies", "envs", "outcomes", "rollout_files"],
+    "regrading": ["parsing", "envs"],
     "training": ["ptgs", "generation", "policies", "envs", "rollouts"],
     "advantage": ["trajectory", "generation", "policies", "metrics"],
     "importers": ["outcomes", "trajectory"],
@@ -56,7 +61,11 @@ FLOORS = {
     "notebook_parameters": [],
     "batch": ["notebook_parameters"],
     "batch_page": ["batch", "claims"],
-    "__main__": ["batch", "batch_page", "report"],
+    "arguments": [],
+    "__main__": [
+        *("arguments", "batch", "batch_page", "report"),
+        *("rollouts", "benchmarks", "policies", "generation", "packaged_models"),
+    ],
 }
 """Room -> the rooms it stands on; it may import these and what they stand on, and no other."""
 

@@ -1,13 +1,15 @@
 """How a model is spoken to: what it reads, where it stops, and how its text becomes a message."""
 
+import itertools
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lib.harness import CONTRACT, STOPS_PAST_PROSE, parse_tool_calls, plain_prompt, render_prompt
 from lib.parsing import Parser
-from lib.policies.protocol import Context
-from lib.trajectory import Message
+from lib.policies.protocol import Context, PolicyError
+from lib.trajectory import Message, Tool
 
 
 class Dialect(Protocol):
@@ -32,51 +34,48 @@ class Dialect(Protocol):
 
 
 @dataclass(frozen=True)
-class Harness:
-    """The text harness of `lib.harness`, for base models: the cue of the ablation."""
+class _Text:
+    """A prompt of plain text, whose completions are read by a parser."""
 
     parser: Parser = "robust"
-    stops: tuple[str, ...] = STOPS_PAST_PROSE
-    special_tokens: bool = True
+    stops: tuple[str, ...] = ()
+    special_tokens = True
 
     @property
     def settings(self):
-        return {"dialect": "harness", "parser": self.parser, "stops": list(self.stops)}
-
-    def prompt(self, context):
-        return render_prompt(context.system, context.tools, context.messages)
+        name = type(self).__name__.lower()
+        return {"dialect": name, "parser": self.parser, "stops": list(self.stops)}
 
     def read(self, text, context):
         return _read(text, context, self.parser)
 
 
 @dataclass(frozen=True)
-class Plain:
+class Harness(_Text):
+    """The text harness of `lib.harness`, for base models: the cue of the ablation."""
+
+    stops: tuple[str, ...] = STOPS_PAST_PROSE
+
+    def prompt(self, context):
+        return render_prompt(context.system, context.tools, context.messages)
+
+
+@dataclass(frozen=True)
+class Plain(_Text):
     """A prompt without any cue: system text, tools as JSON, what was said."""
-
-    parser: Parser = "robust"
-    stops: tuple[str, ...] = ()
-    special_tokens: bool = True
-
-    @property
-    def settings(self):
-        return {"dialect": "plain", "parser": self.parser, "stops": list(self.stops)}
 
     def prompt(self, context):
         return plain_prompt(context.system, context.tools, context.messages)
-
-    def read(self, text, context):
-        return _read(text, context, self.parser)
 
 
 class ChatTemplate:
     """A model's own chat template, for post-trained models.
 
-    A template that knows no tools is given them in the system message: as JSON, with the harness's
-    words on how to call. thinking: let the model reason first, where its template has the switch.
+    A template that knows no tools is given them in the system text: as JSON, with the harness's
+    words on how to call. One that knows no system text is given it with the first message.
+    thinking: let the model reason first, where its template has the switch.
     """
 
-    stops: tuple[str, ...] = ()
     special_tokens = False
 
     def __init__(self, tokenizer, *, parser: Parser = "robust", thinking: bool = False):
@@ -85,55 +84,91 @@ class ChatTemplate:
                 "this tokenizer has no chat template, as base models have none: use the harness"
             )
         self.tokenizer, self.parser, self.thinking = tokenizer, parser, thinking
-        template = tokenizer.chat_template
-        self.knows_tools = "tools" in (template if isinstance(template, str) else str(template))
+        self.knows_tools = "tools" in str(tokenizer.chat_template)
+        self.knows_system = self._takes_system()
+        self.stops = self._end_of_turn()
 
     @property
     def settings(self):
         return {"dialect": "chat template", "parser": self.parser, "thinking": self.thinking}
 
     def prompt(self, context):
-        tools = [_chat_tool(tool) for tool in context.tools]
+        tools = _chat_tools(context.tools)
         system = context.system
         if tools and not self.knows_tools:
             listed = json.dumps([tool["function"] for tool in tools], ensure_ascii=False)
             system = f"{system}\n\n{listed}\n\n{CONTRACT}"
-        said = [_chat_message(message) for message in context.messages]
+        # Templates write arguments themselves, and so take them as objects.
+        said = _chat_messages(context, self.parser, write=lambda arguments: arguments)
         if not self.knows_tools:  # such a template knows no tool messages either
             said = [{"role": _spoken(m["role"]), "content": m["content"]} for m in said]
-        return self.tokenizer.apply_chat_template(
-            [{"role": "system", "content": system}, *said],
-            tools=tools if tools and self.knows_tools else None,
-            add_generation_prompt=True,
-            tokenize=False,
-            enable_thinking=self.thinking,
+        if self.knows_system:
+            said = [{"role": "system", "content": system}, *said]
+        else:
+            said[0] = said[0] | {"content": f"{system}\n\n{said[0]['content']}"}
+        return self._render(
+            said, tools=tools if self.knows_tools else None, add_generation_prompt=True
         )
 
     def read(self, text, context):
         return _read(text, context, self.parser)
 
+    def _render(self, messages, **options) -> str:
+        from jinja2 import TemplateError
+
+        try:
+            return self.tokenizer.apply_chat_template(
+                messages, tokenize=False, enable_thinking=self.thinking, **options
+            )
+        except TemplateError as error:
+            roles = ", ".join(message["role"] for message in messages)
+            raise PolicyError(
+                f"the model's chat template refuses a conversation of {roles} ({error}); "
+                "use the harness"
+            ) from error
+
+    def _takes_system(self) -> bool:
+        try:
+            told = self._render([{"role": r, "content": f"<{r}>"} for r in ("system", "user")])
+        except PolicyError:
+            return False
+        return "<system>" in told
+
+    def _end_of_turn(self) -> tuple[str, ...]:
+        """The special token that the template writes after a reply, if it is not the end token."""
+        said = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "<reply>"}]
+        after = self._render(said).rpartition("<reply>")[2].lstrip()
+        special = [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
+        first = max((token for token in special if after.startswith(token)), key=len, default=None)
+        return () if first in (None, self.tokenizer.eos_token) else (first,)
+
 
 @dataclass(frozen=True)
 class ServerChat:
-    """The chat interface of a server, which applies the model's template and reads its calls."""
+    """The chat interface of a server, which applies the model's template.
 
+    parser: reads the calls from the text where the server did not split them off.
+    thinking: let the model reason first, where its template has the switch.
+    """
+
+    parser: Parser = "robust"
     thinking: bool = False
 
     @property
     def settings(self):
-        return {"dialect": "server chat", "thinking": self.thinking}
+        return {"dialect": "server chat", "parser": self.parser, "thinking": self.thinking}
 
     def request(self, context: Context) -> dict[str, Any]:
         """The fields of a chat request that hold the context."""
-        fields = {
-            "messages": [
-                {"role": "system", "content": context.system},
-                *map(_chat_message, context.messages),
-            ]
-        }
-        return fields | (
-            {"tools": [_chat_tool(tool) for tool in context.tools]} if context.tools else {}
+        said = _chat_messages(context, self.parser, write=json.dumps)
+        tools = _chat_tools(context.tools)
+        return {"messages": [{"role": "system", "content": context.system}, *said]} | (
+            {"tools": tools} if tools else {}
         )
+
+    def read(self, text: str, context: Context) -> Message:
+        """The message of a reply from which the server split no call off."""
+        return _read(text, context, self.parser)
 
 
 def _read(text, context, parser) -> Message:
@@ -144,28 +179,40 @@ def _spoken(role: str) -> str:
     return "user" if role == "tool" else role
 
 
-def _chat_tool(tool) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters or {"type": "object", "properties": {}},
-    }
-    return {"type": "function", "function": function}
+def _chat_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    nothing = {"type": "object", "properties": {}}
+    functions = [
+        {"name": t.name, "description": t.description, "parameters": t.parameters or nothing}
+        for t in tools
+    ]
+    return [{"type": "function", "function": function} for function in functions]
 
 
-def _chat_message(message: Message) -> dict[str, Any]:
-    fields: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        fields["tool_calls"] = [
-            {
-                "id": call.id or f"call_{i}",
-                "type": "function",
-                "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
-            }
-            for i, call in enumerate(message.tool_calls)
-        ]
-    if message.role == "tool":
-        fields["tool_call_id"] = message.tool_call_id or "call_0"
-        if message.name:
-            fields["name"] = message.name
-    return fields
+def _chat_messages(
+    context: Context, parser: Parser, write: Callable[[dict[str, Any]], Any]
+) -> list[dict[str, Any]]:
+    """The messages as chat APIs have them; `write` turns the arguments of a call to what they take.
+
+    A reply whose text holds its calls goes as that text, so that none is told twice.
+    """
+    numbers, ids, said = itertools.count(), iter(()), []
+    for message in context.messages:
+        fields: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.tool_calls:
+            names = [call.id or f"call_{next(numbers)}" for call in message.tool_calls]
+            ids = iter(names)
+            if not parse_tool_calls(message.content, context.tools, parser).calls:
+                fields["tool_calls"] = [
+                    {
+                        "id": name,
+                        "type": "function",
+                        "function": {"name": call.name, "arguments": write(call.arguments)},
+                    }
+                    for name, call in zip(names, message.tool_calls, strict=True)
+                ]
+        elif message.role == "tool":
+            fields["tool_call_id"] = message.tool_call_id or next(ids, "call_0")
+            if message.name:
+                fields["name"] = message.name
+        said.append(fields)
+    return said

@@ -4,21 +4,21 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lib.policies.dialects import Dialect
 from lib.policies.protocol import Context, Key, Reply
 from lib.trajectory import Turn
 
 if TYPE_CHECKING:
-    from lib.generation import Engine, Sampling
+    from lib.generation import Completion, Engine, Sampling
 
 
 class LocalPolicy:
     """Samples from a model of this machine.
 
-    engine: with a tokenizer.  sampling: every field of it is used as it is, but for `stop`, which
-    the dialect gives, and `eos`, to which the tokenizer's end token is added.
+    engine: with a tokenizer.  sampling: every field of it is used as it is, but for `stop` and
+    `eos`, to which the dialect's stops and the tokenizer's end token are added.
     name: the model's name in manifests; its weights are told apart by their fingerprint.
     """
 
@@ -45,49 +45,77 @@ class LocalPolicy:
         return _Local(self, keys)
 
 
+class _Said(NamedTuple):
+    """The last turn of a rollout; `ending` counts the last tokens, those that ended it."""
+
+    prompt: str
+    prompt_ids: list[int]
+    tokens: list[int]
+    ending: int
+
+
 class _Local:
     def __init__(self, policy: LocalPolicy, keys):
-        self.policy = policy
+        self.dialect, self.sampling = policy.dialect, policy.sampling
+        self.tokenizer = policy.engine.tokenizer
         self.batch = policy.engine.open(keys)
-        self.read = {}  # row -> (text, token ids) of all it has read and written
+        self.last: dict[int, _Said] = {}
 
     def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
-        policy = self.policy
-        prompts = [policy.dialect.prompt(context) for context in contexts]
+        prompts = [self.dialect.prompt(context) for context in contexts]
         ids = [self._tokens(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
+        completions = self.batch.reply(rows, ids, self.sampling)
         replies = []
-        for row, prompt, prompt_ids, context, completion in zip(
-            rows, prompts, ids, contexts, self.batch.reply(rows, ids, policy.sampling), strict=True
+        for row, context, prompt, read, written in zip(
+            rows, contexts, prompts, ids, completions, strict=True
         ):
-            written = policy.engine.tokenizer.decode(
-                completion.tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False
-            )
-            self.read[row] = prompt + written, prompt_ids + completion.tokens
+            ending = self._ending(written)
+            self.last[row] = _Said(prompt, read, written.tokens, ending)
             turn = Turn(
                 0,
-                prompt_ids=prompt_ids,
-                action_ids=completion.tokens,
-                logprobs=completion.log_probs,
-                logprobs_t1=completion.log_probs_at_1,
-                finish=completion.reason,
+                prompt_ids=read,
+                action_ids=written.tokens,
+                logprobs=written.log_probs,
+                logprobs_t1=written.log_probs_at_1,
+                finish=written.reason,
+                ending=ending,
             )
-            message = policy.dialect.read(completion.text, context)
-            replies.append(Reply(message, turn, ties=completion.ties))
+            replies.append(Reply(self.dialect.read(written.text, context), turn, ties=written.ties))
         return replies
 
-    def _tokens(self, row, prompt) -> list[int]:
+    def _tokens(self, row: int, prompt: str) -> list[int]:
         """The prompt's tokens; those read and written before stay as they were, if it goes on so.
 
         Tokenising only what is new keeps the tokens that were sampled, which may not be the ones
-        the tokenizer would choose for their text.
+        the tokenizer would choose for their text. What ended the last reply need not be in the
+        prompt: as many of those tokens stay as it holds.
         """
-        text, ids = self.read.get(row, ("", []))
-        first = not ids or not prompt.startswith(text)
-        rest = prompt if first else prompt[len(text) :]
-        more = self.policy.engine.tokenizer(
-            rest, add_special_tokens=first and self.policy.dialect.special_tokens
-        )["input_ids"]
-        return list(more) if first else ids + list(more)
+        if row in self.last:
+            said = self.last[row]
+            whole = len(said.tokens)
+            for kept in range(whole, whole - said.ending - 1, -1):
+                text = said.prompt + self._decode(said.tokens[:kept])
+                if prompt.startswith(text):
+                    new = self._encode(prompt[len(text) :], special_tokens=False)
+                    return said.prompt_ids + said.tokens[:kept] + new
+        return self._encode(prompt, special_tokens=self.dialect.special_tokens)
+
+    def _ending(self, written: "Completion") -> int:
+        """How many of the last tokens are not all inside the text of the reply."""
+        if written.reason == "eos":
+            return 1
+        count, length = 0, len(written.text)
+        while len(self._decode(written.tokens[: len(written.tokens) - count])) > length:
+            count += 1
+        return count
+
+    def _encode(self, text: str, *, special_tokens: bool) -> list[int]:
+        return list(self.tokenizer(text, add_special_tokens=special_tokens)["input_ids"])
+
+    def _decode(self, tokens: list[int]) -> str:
+        return self.tokenizer.decode(
+            tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
 
 
 def fingerprint(model) -> str:

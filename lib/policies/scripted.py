@@ -25,11 +25,8 @@ class _Scripted:
         self.script, self.keys = script, [Key(*key) for key in keys]
 
     def reply(self, rows, contexts):
-        said = [
-            self.script(context, self.keys[row])
-            for row, context in zip(rows, contexts, strict=True)
-        ]
-        return [_as_reply(one) for one in said]
+        asked = zip(rows, contexts, strict=True)
+        return [_as_reply(self.script(context, self.keys[row])) for row, context in asked]
 
 
 def _as_reply(said) -> Reply:

