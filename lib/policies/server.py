@@ -90,7 +90,9 @@ class ServerPolicy:
         )
         self._retrying = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(retries + 1),
-            wait=tenacity.wait_exponential_jitter(first_wait, longest_wait, jitter=first_wait),
+            wait=tenacity.wait_exponential_jitter(
+                multiplier=first_wait, max=longest_wait, jitter=first_wait
+            ),
             retry=tenacity.retry_if_exception(self._may_pass),
             reraise=True,
         )
