@@ -21,7 +21,7 @@ from lib import rollouts
 from lib.policies import Harness, LocalPolicy, ScriptedPolicy
 from tests import buttons
 
-kind, out, model = sys.argv[1:]
+kind, out, model, attempts = sys.argv[1:]
 
 def guess(context, key):
     time.sleep(0.002)
@@ -36,15 +36,15 @@ else:
     policy, tasks = LocalPolicy(engine, Harness(), sampling, name="tiny"), 3
 world = buttons.Buttons(tasks)
 print("ready", flush=True)
-rollouts.collect(policy, world, world.tasks(), 20, out, pair="p", arm="a", at_once=8)
+rollouts.collect(policy, world, world.tasks(), int(attempts), out, pair="p", arm="a", at_once=8)
 """
 
 
 class Collection:
     """A collection that runs in a process of its own."""
 
-    def __init__(self, kind: str, out: Path, model: Path | None = None):
-        self.command = [sys.executable, "-c", CHILD, kind, str(out), str(model)]
+    def __init__(self, kind: str, out: Path, model: Path | None = None, attempts: int = 20):
+        self.command = [sys.executable, "-c", CHILD, kind, str(out), str(model), str(attempts)]
         self.out = out
 
     def start(self) -> subprocess.Popen:
@@ -85,7 +85,9 @@ def essence(rollout) -> tuple:
     return rollout.passed, rollout.reason, rollout.messages, tokens, rollout.seeds
 
 
-def compare(kind: str, kills: int, generator: random.Random, folder: Path) -> tuple[int, int, int]:
+def compare(
+    kind: str, kills: int, generator: random.Random, folder: Path, attempts: int = 20
+) -> tuple[int, int, int]:
     """Kill a collection again and again, resume it each time, and compare it with a calm one.
 
     Returns the kills that came while it was collecting, the attempts that differ, and those of them
@@ -96,7 +98,9 @@ def compare(kind: str, kills: int, generator: random.Random, folder: Path) -> tu
         from tests import tiny
 
         model = tiny.save(folder / "model")
-    calm, disturbed = (Collection(kind, folder / name, model) for name in ("calm", "disturbed"))
+    calm, disturbed = (
+        Collection(kind, folder / name, model, attempts) for name in ("calm", "disturbed")
+    )
     whole = calm.finish()
     sizes = [
         disturbed.disturb(generator.uniform(0, 1.5 * whole / max(kills, 1))) for _ in range(kills)
@@ -116,7 +120,7 @@ if __name__ == "__main__":
     generator = random.Random(time.time_ns())
     for kind in ("scripted", "model"):
         with tempfile.TemporaryDirectory() as folder:
-            hit, differ, unexplained = compare(kind, kills, generator, Path(folder))
+            hit, differ, unexplained = compare(kind, kills, generator, Path(folder), 100)
         print(
             f"{kind}: {kills} kills, {hit} of them amid the collection; "
             f"{differ} attempts differ, {unexplained} without a counted tie"
