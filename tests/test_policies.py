@@ -367,9 +367,9 @@ FIELDS = {
         "top_k": 40,
         "repeat_penalty": 1.1,
         "repeat_last_n": -1,
-        "typical_p": 1.0,
-        "xtc_probability": 0.0,
-        "dry_multiplier": 0.0,
+        "mirostat": 0,
+        "dynatemp_range": 0.0,
+        "samplers": ["penalties", "temperature", "top_k", "top_p"],
         **NEUTRAL,
     },
 }

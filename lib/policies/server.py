@@ -232,8 +232,14 @@ def sampling_fields(
     if kind == "vllm":
         return known | {"repetition_penalty": repetition_penalty}
     if kind == "llama.cpp":
-        of_its_own = {"typical_p": 1.0, "xtc_probability": 0.0, "dry_multiplier": 0.0}
-        return known | {"repeat_penalty": repetition_penalty, "repeat_last_n": -1, **of_its_own}
+        return known | {
+            "repeat_penalty": repetition_penalty,
+            "repeat_last_n": -1,
+            "mirostat": 0,
+            "dynatemp_range": 0.0,
+            # Its own order has the temperature last, and so keeps other tokens.
+            "samplers": ["penalties", "temperature", "top_k", "top_p"],
+        }
     raise ValueError(f"kind must be 'vllm', 'llama.cpp' or 'transformers', got {kind!r}")
 
 
