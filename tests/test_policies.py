@@ -690,5 +690,11 @@ def test_a_real_server_chats(real):
 
 @pytest.mark.slow
 def test_a_real_server_without_the_model_stops_the_run(real):
-    with pytest.raises(PolicyError, match="has no model 'other'"):
+    with pytest.raises(PolicyError, match=r"has no model 'other' \(it has .*model'\).*pinned to"):
         ask(real_policy((real[0], "other"), Harness()))
+
+
+@pytest.mark.slow
+def test_a_real_server_names_the_field_that_it_does_not_know(real):
+    with pytest.raises(PolicyError, match=r"422: .*top_k.*choose another kind"):
+        ask(real_policy(real, Harness(), kind="vllm"))

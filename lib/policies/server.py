@@ -166,7 +166,7 @@ class ServerPolicy:
         return isinstance(error, openai.APIStatusError) and _of_the_server(error)
 
     def _refusal(self, error) -> Reply:
-        said = str(error)
+        said = error.response.text[:500] or str(error)
         if error.status_code in (400, 413, 422) and any(w in said.lower() for w in _TOO_LONG):
             return _no_reply(finish="context")
         models = None if self._answered else self._models()
@@ -174,14 +174,15 @@ class ServerPolicy:
             listed = ", ".join(map(repr, models)) if models else "none that it tells of"
             raise PolicyError(
                 f"{self.address} has no model {self.model!r} (it has {listed}): give the name of "
-                f"one it has, and an address that ends in /v1. It said: {said}"
+                f"one it has, and an address that ends in /v1. It said {error.status_code}: {said}"
             ) from error
         if _of_the_server(error):
-            return _no_reply(trouble=f"server error {error.status_code}: {said[:200]}")
+            return _no_reply(trouble=f"server error {error.status_code}: {said}")
         if self._answered:
-            return _no_reply(trouble=f"refused ({error.status_code}): {said[:200]}")
+            return _no_reply(trouble=f"refused ({error.status_code}): {said}")
         raise PolicyError(
-            f"{self.address} refuses the request for {self.model!r}: {said}. Fields are named as "
+            f"{self.address} refuses what it is asked of {self.model!r}, with "
+            f"{error.status_code}: {said}. Fields are named as "
             f"{self.settings['kind']} does; choose another kind, or leave one out: "
             "extra={field: None}."
         ) from error
