@@ -76,7 +76,7 @@ def collect(
                     rollout = attempt.rollout(environment.name, pair, arm, key, policy)
                     file.write(replace(rollout, tools=book.key(rollout.tools)))
                     bar.add(rollout.passed)
-    return table(out)
+    return tabulate(read_collection(out), source=str(out))
 
 
 def read_collection(out: str | Path) -> Iterator[Rollout]:

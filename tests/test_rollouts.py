@@ -279,6 +279,10 @@ def test_shards_merge_to_the_table_of_one_run(tmp_path, parts):
     assert found.equals(run(tmp_path / "whole"))
 
 
+def test_a_shard_may_have_no_task(tmp_path):
+    assert run(tmp_path, tasks=["t0"], shard=(1, 2)).empty
+
+
 def test_shards_may_run_at_the_same_time(tmp_path):
     world = buttons.Buttons(16)
     gate = threading.Barrier(4)
