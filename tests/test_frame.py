@@ -209,8 +209,9 @@ def test_an_index_that_cannot_be_reached(checkout):
 
 def test_the_readme_shows_the_claims_of_the_notebooks():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    claims = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
+    claims, left_out = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
     assert claims
+    assert not left_out
     assert with_claims(readme, claims) == readme, "run `make readme`"
 
 
