@@ -150,17 +150,29 @@ def _section(result):
 
 
 def _figures(cells):
-    """Every picture among the cells' outputs, captioned by the heading that stands before it."""
+    """Every picture among the cells' outputs, with the heading before it and its words."""
     figures = []
     for number, cell in enumerate(cells):
         for output in _outputs([cell]):
             png = output.get("data", {}).get("image/png")
             if isinstance(png, str):
                 headings = [text for _, text in _headings(cells[:number])]
-                caption = headings[-1] if headings else ""
                 source = f"data:image/png;base64,{''.join(png.split())}"
-                figures.append({"source": source, "caption": caption})
+                figures.append(
+                    {
+                        "source": source,
+                        "caption": headings[-1] if headings else "",
+                        "words": _words_before(cells[:number]),
+                    }
+                )
     return figures
+
+
+def _words_before(cells):
+    """The text, without marks, from the last heading to the end of these cells."""
+    told = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    told = re.split(r"^#{1,6}\s.*$", told, flags=re.MULTILINE)[-1]
+    return re.sub(r"[*`\\]", "", told).strip()
 
 
 def _outputs(cells):

@@ -70,7 +70,7 @@ def test_eight_pairs_give_an_interval_and_seven_do_not():
     fewer = claims.few_rollouts_predict([one for one in MANY if one.comparison.pair < "P7"])
     assert np.isnan(fewer.low)
     assert fewer.verdict == "undecided"
-    assert "fewer than 8 pairs give no interval, leaving one out gives" in fewer.why
+    assert "fewer than 8 pairs give no interval, leaving one pair out gives" in fewer.why
 
 
 def test_a_perfect_arm_leaves_the_tax_untested_and_the_rest_said():

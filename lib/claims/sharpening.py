@@ -56,7 +56,7 @@ def coverage_crossover(studies: Sequence[Study]) -> list[Claim]:
                 [(one.tax.gap.value[-1], one.tax.samples["gap"][:, -1]) for one in group],
                 f"the base overtakes within {K} attempts in most cases"
                 + (f": {pair}" * bool(pair)),
-                "shown, not counted",
+                "shown as a figure",
                 shown or "no base overtakes",
             )
         )
@@ -101,7 +101,7 @@ def tax_follows_consistency(studies: Sequence[Study], *, seed: int = 0) -> Claim
     return _rank_claim(
         studies,
         f"Tax_S({k}) follows the gap in pass^{k}",
-        "shown, not printed",
+        "shown as a figure",
         k,
         lambda split: split.consistency_gap[:, 0],
         seed,
@@ -120,7 +120,7 @@ def polarisation(studies: Sequence[Study]) -> Claim:
         value=float(np.mean(values)),
         low=float(low),
         high=float(high),
-        published="shown, not printed",
+        published="shown as a figure",
         verdict=verdict(low, high, 0),
         why=f"more so in {np.sum(values > MARGIN)} of {len(studies)} cases",
     )
@@ -145,7 +145,7 @@ def larger_cross_earlier(studies: Sequence[Study]) -> Claim:
         sizes[family] = max(sizes.get(family, 0), len(group))
     if sum(count >= 3 for count in sizes.values()) < 2:
         seen = ", ".join(f"{family} {count}" for family, count in sizes.items()) or "none known"
-        why = f"needs two families of three sizes; sizes here: {seen}"
+        why = f"needs two families of three sizes; here, sizes by family: {seen}"
         return not_tested(statement, "claimed", why)
     agree = [
         _earlier(group[large].tax, group[small].tax)
@@ -242,7 +242,7 @@ def _rank_claim(studies, statement, printed, k, outcome_of, seed) -> Claim:
     if len({one.comparison.pair for one in studies}) < FEWEST_PAIRS:
         why += f"; fewer than {FEWEST_PAIRS} pairs give no interval"
         if not np.isnan(found.least):
-            why += f", leaving one out gives {found.least:.2f} to {found.most:.2f}"
+            why += f", leaving one pair out gives {found.least:.2f} to {found.most:.2f}"
     return Claim(
         statement=f"{statement} (Spearman)",
         value=found.rho,
