@@ -172,7 +172,7 @@ def _words_before(cells):
     """The text, without marks, from the last heading to the end of these cells."""
     told = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     told = re.split(r"^#{1,6}\s.*$", told, flags=re.MULTILINE)[-1]
-    return re.sub(r"[*`\\]", "", told).strip()
+    return re.sub(r"(?<!\\)[*`]|\\(?=[*_`])", "", told).strip()
 
 
 def _outputs(cells):

@@ -286,7 +286,7 @@ def test_a_killed_worker_takes_no_other_notebook_along(results):
 def test_the_page_shows_figures_claims_failures_and_links(results, tmp_path):
     page = write_pages(list(results.values()), tmp_path).read_text()
     assert page.count("data:image/png;base64,") == 1
-    assert "<figcaption>Curve of count</figcaption>" in page
+    assert "<figcaption><b>Curve of count</b>" in page
     assert 'class="verdict holds">holds<' in page
     assert "a | in &lt;text&gt;" in page
     assert "<code># the division</code>" in page
