@@ -65,6 +65,8 @@ smollm: setup
 
 clean: ## remove what was made: .venv, build, caches (figures stay)
 	@echo "Removing .venv, build and caches"
-	@rm -rf .venv build .pytest_cache .ruff_cache .hypothesis *.egg-info
-	@find . -name __pycache__ -prune -exec rm -rf {} +
-	@find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
+	@if [ -f .venv/setup.log ]; then rm -rf .venv; \
+	elif [ -e .venv ]; then echo "Leaving .venv: it was not made by make"; fi
+	@rm -rf build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@find . -path ./.venv -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) \
+		-prune -exec rm -rf {} +

@@ -29,7 +29,9 @@ def readme(arguments):
     from lib.batch_page import collect_claims, with_claims
 
     path = ROOT / "README.md"
-    claims = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
+    claims, left_out = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
+    for line in left_out:
+        print(f"left out: {line}", file=sys.stderr)
     path.write_text(with_claims(path.read_text(encoding="utf-8"), claims), encoding="utf-8")
     print(f"{path.name}: {len(claims)} claims")
 
@@ -136,6 +138,9 @@ def main(argv=None) -> int:
         return arguments.command(arguments) or 0
     except (ValueError, OSError, ImportError, PolicyError) as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except (OverflowError, MemoryError, RecursionError) as error:  # an input far out of range
+        print(f"error: too large to work with ({type(error).__name__}: {error})", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

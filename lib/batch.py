@@ -16,9 +16,11 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 import nbformat
@@ -30,7 +32,13 @@ from tqdm import tqdm
 from lib.notebook_parameters import known_parameters, literal, parameterised
 
 STARTS = 3
-"""How often a notebook is started at most, when its kernel dies at start."""
+"""How often a notebook is started at most: when its kernel dies at start, its worker is killed."""
+
+RESERVED = {"report", "claims"}
+"""Names that no entry may have: they are those of the pages written beside the notebooks."""
+
+LONGEST_NAME = 200
+"""Bytes of an entry's name; a file system takes 255, of which the ending needs a few."""
 
 
 @dataclass(frozen=True)
@@ -96,26 +104,45 @@ def run_batch(batch, *, out, jobs=None, only=()) -> list[Result]:
         raise ValueError(f"jobs must be 1 or more, not {jobs}")
     jobs = min(jobs or os.cpu_count() or 1, len(entries))
     out = Path(out).resolve()
+    _check_targets(entries, out)
     out.mkdir(parents=True, exist_ok=True)
 
     results = {}
+    with tqdm(total=len(entries), unit="notebook", disable=None) as bar:
+        for result in _results(entries, out, jobs):
+            results[result.entry.name] = result
+            bar.write(_progress_line(result), file=sys.stderr)
+            bar.update()
+    return [results[entry.name] for entry in entries]
+
+
+def _results(entries, out, jobs) -> Iterator[Result]:
+    """Run the entries, so many at once, and yield each result as it comes.
+
+    Every run has a worker process of its own: one that is killed (for its memory, say) takes no
+    other along, and its notebook is started again after those that wait.
+    """
     # Fresh processes, not forks: a fork of a process that has threads may hang.
     context = multiprocessing.get_context("spawn")
-    with (
-        ProcessPoolExecutor(jobs, mp_context=context) as pool,
-        tqdm(total=len(entries), unit="notebook", disable=None) as bar,
-    ):
-        futures = {pool.submit(run_notebook, entry, out): entry for entry in entries}
-        try:
-            for future in as_completed(futures):
-                result = _result_of(future, futures[future], out)
-                results[result.entry.name] = result
-                bar.write(_progress_line(result), file=sys.stderr)
-                bar.update()
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)  # or those waiting would still be run
-            raise
-    return [results[entry.name] for entry in entries]
+    waiting, running, killed = deque(entries), {}, Counter()
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                entry = waiting.popleft()
+                worker = ProcessPoolExecutor(1, mp_context=context)
+                running[worker.submit(run_notebook, entry, out)] = entry, worker
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                entry, worker = running.pop(future)
+                worker.shutdown()
+                if isinstance(future.exception(), BrokenProcessPool):
+                    killed[entry.name] += 1
+                    if killed[entry.name] < STARTS:
+                        waiting.append(entry)
+                        continue
+                yield _result_of(future, entry, out, killed[entry.name])
+    finally:  # an interrupt reaches the workers too; those not yet started never are
+        for _, worker in running.values():
+            worker.shutdown()
 
 
 # --- what a batch may say -----------------------------------------------------------------------
@@ -124,9 +151,10 @@ def run_batch(batch, *, out, jobs=None, only=()) -> list[Result]:
 def read_batch(path) -> list[Entry]:
     """Read the entries of a YAML file; ValueError names the entry that cannot be understood."""
     path = Path(path)
+    written = path.read_bytes()
     try:
-        listed = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        listed = yaml.safe_load(written)
+    except Exception as error:  # PyYAML passes on whatever a malformed scalar or nesting raises
         raise ValueError(f"{path} is not a YAML file: {error}") from error
     if not isinstance(listed, list):
         raise ValueError(f"{path}: expected a list of entries `- notebook: NAME.ipynb`")
@@ -143,13 +171,15 @@ def as_entries(listed: Iterable, *, folder=".", origin="batch") -> list[Entry]:
     for number, raw in enumerate(listed, start=1):
         where = f"{origin}, entry {number}"
         entry = raw if isinstance(raw, Entry) else _as_entry(raw, Path(folder), where)
+        _check_name(entry.name, where)
         _check_parameters(entry, where)
-        if entry.name in entries:
+        same_file = entry.name.casefold()  # where a file system does not tell A from a
+        if same_file in entries:
             raise ValueError(
-                f"{where}: an entry before it is named {entry.name!r} too and would be "
-                "overwritten; give one of them another `name`"
+                f"{where}: an entry before it is named {entries[same_file].name!r} too and would "
+                "be overwritten; give one of them another `name`"
             )
-        entries[entry.name] = entry
+        entries[same_file] = entry
     if not entries:
         raise ValueError(f"{origin}: there is no entry to run")
     return list(entries.values())
@@ -163,13 +193,22 @@ def _as_entry(raw, folder, where):
             f"{where}: unknown key {_listed(unknown)}; an entry has notebook, name, parameters"
         )
     notebook = folder / raw["notebook"]
-    name = raw.get("name", notebook.stem)
+    parameters = raw.get("parameters")
+    if not isinstance(parameters, Mapping | None):
+        raise ValueError(f"{where}: parameters must map names to values, found {parameters!r}")
+    return Entry(notebook, raw.get("name", notebook.stem), dict(parameters or {}))
+
+
+def _check_name(name, where):
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w.+-]*", name):
         raise ValueError(f"{where}: name {name!r} must be a plain file name, without its ending")
-    parameters = raw.get("parameters") or {}
-    if not isinstance(parameters, Mapping):
-        raise ValueError(f"{where}: parameters must map names to values, found {parameters!r}")
-    return Entry(notebook, name, dict(parameters))
+    if len(name.encode()) > LONGEST_NAME:
+        raise ValueError(f"{where}: name {name!r} is too long; {LONGEST_NAME} bytes are the most")
+    if name.casefold() in RESERVED:
+        raise ValueError(
+            f"{where}: the name {name!r} is kept for the batch's own page; give the entry "
+            "another `name`"
+        )
 
 
 def _check_parameters(entry, where):
@@ -184,8 +223,19 @@ def _check_parameters(entry, where):
     for name, value in entry.parameters.items():
         try:
             literal(value)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{where}: parameter {name}: {error}") from error
+
+
+def _check_targets(entries, out):
+    notebooks = {entry.notebook.resolve() for entry in entries}
+    for entry in entries:
+        target = out / f"{entry.name}.ipynb"
+        if target.resolve() in notebooks:
+            raise ValueError(
+                f"entry {entry.name!r} would overwrite the notebook {target}; "
+                "write to another folder or give it another `name`"
+            )
 
 
 def _selected(entries, only):
@@ -244,16 +294,23 @@ def _first_line(source):
     return source.strip().partition("\n")[0]
 
 
-def _result_of(future, entry, out):
+def _result_of(future, entry, out, killed):
+    """The result of a run whose worker was ``killed`` so many times, this one or ones before."""
     try:
-        return future.result()
-    # Whatever happened to one worker is that notebook's result, never the end of the batch.
+        result = future.result()
+        return replace(result, starts=result.starts + killed)
+    except BrokenProcessPool:
+        message = f"the process that ran it was killed {killed} times; has it memory enough?"
+        failure = Failure(None, "", "BrokenProcessPool", message)
+    # Whatever else happened to a worker is that notebook's result too, never the end of the batch.
     except Exception as error:
         failure = Failure(None, "", type(error).__name__, str(error))
-        return Result(entry, out / f"{entry.name}.ipynb", failure=failure)
+    return Result(entry, out / f"{entry.name}.ipynb", starts=max(killed, 1), failure=failure)
 
 
 def _progress_line(result):
     outcome = f"FAILED: {result.failure}" if result.failure else "done"
-    again = f", started {result.starts} times" if result.starts > 1 else ""
-    return f"{result.entry.name}: {outcome} ({result.seconds:.1f} s{again})"
+    notes = [] if math.isnan(result.seconds) else [f"{result.seconds:.1f} s"]
+    if result.starts > 1:
+        notes.append(f"started {result.starts} times")
+    return f"{result.entry.name}: {outcome}" + (f" ({', '.join(notes)})" if notes else "")

@@ -19,7 +19,7 @@ def known_parameters(notebook) -> list[str]:
     The cell is parsed as Python: a search by pattern, as papermill's own, loses an assignment
     whose value or comment has another equals sign in it.
     """
-    cell = _tagged(_read(notebook), "parameters")
+    cell = _tagged(read_notebook(notebook), "parameters")
     if cell is None:
         return []
     try:
@@ -42,8 +42,18 @@ def literal(value) -> str:
 
     Taken: None, str, bool, int, float, pathlib paths (written as ``Path(...)``), and lists, tuples
     and dictionaries of these. NumPy scalars become the Python number they stand for. Anything else
-    is a TypeError, for papermill would hand its text to the notebook in its place.
+    is a TypeError, for papermill would hand its text to the notebook in its place; so is a list or
+    dictionary that contains itself, as an alias in YAML can make it.
     """
+    try:
+        return _literal(value)
+    except RecursionError:
+        raise TypeError(
+            "a value that contains itself, or is nested too deep, cannot be handed to a notebook"
+        ) from None
+
+
+def _literal(value):
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, PurePath):
@@ -53,11 +63,13 @@ def literal(value) -> str:
     if value is None or type(value) in (str, bool, int, float):
         return repr(value)
     if type(value) is list:
-        return f"[{', '.join(map(literal, value))}]"
+        return f"[{', '.join(map(_literal, value))}]"
     if type(value) is tuple:
-        return f"({''.join(literal(item) + ', ' for item in value).rstrip()})"
+        return f"({''.join(_literal(item) + ', ' for item in value).rstrip()})"
     if type(value) is dict:
-        return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
+        return (
+            f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
+        )
     raise TypeError(
         f"a value of type {type(value).__name__} ({value!r}) cannot be handed to a notebook; give "
         "None, str, bool, int, float, a NumPy scalar, a path, or a list, tuple or dict of these"
@@ -66,7 +78,7 @@ def literal(value) -> str:
 
 def parameterised(notebook, parameters: Mapping[str, object]) -> nbformat.NotebookNode:
     """The notebook with ``parameters`` assigned in a cell of their own after its default ones."""
-    node = _read(notebook)
+    node = read_notebook(notebook)
     node.cells = [cell for cell in node.cells if "injected-parameters" not in _tags(cell)]
     if parameters:
         lines = [f"{name} = {literal(value)}" for name, value in parameters.items()]
@@ -80,10 +92,11 @@ def parameterised(notebook, parameters: Mapping[str, object]) -> nbformat.Notebo
     return node
 
 
-def _read(notebook):
+def read_notebook(notebook) -> nbformat.NotebookNode:
+    """The notebook at this path; ValueError names one that cannot be read."""
     try:
         return nbformat.read(notebook, as_version=4)
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError, AttributeError) as error:
+    except (ValueError, nbformat.ValidationError, AttributeError, RecursionError) as error:
         raise ValueError(f"{notebook} is not a Jupyter notebook: {error}") from error
 
 

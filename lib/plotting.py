@@ -48,6 +48,18 @@ def use_house_style() -> None:
     )
 
 
+def as_text(name: str) -> str:
+    """A name that shows as it is: no formula between dollars, and not left out of legends."""
+    name = name.replace("$", r"\$")
+    return f"\N{ZERO WIDTH SPACE}{name}" if name.startswith("_") else name
+
+
+def _shades(names: Sequence[str]) -> dict:
+    """A colour a name, from dark to light, so that they differ in grey too."""
+    shades = sns.blend_palette(["#16324f", "#2f8f9d", "#a9d18e"], max(len(names), 2))
+    return dict(zip(names, shades, strict=False))
+
+
 def panels(titles: Sequence[str], *, across: int = 3, height: float = 2.7) -> tuple[Figure, list]:
     """A figure with one titled panel a title, `across` in a row, axes shared: (figure, axes)."""
     across = min(across, len(titles))
@@ -57,7 +69,7 @@ def panels(titles: Sequence[str], *, across: int = 3, height: float = 2.7) -> tu
     for ax in axes.flat[len(titles) :]:
         ax.set_axis_off()
     for ax, title in zip(axes.flat, titles, strict=False):
-        ax.set_title(title)
+        ax.set_title(as_text(title))
     return figure, list(axes.flat[: len(titles)])
 
 
@@ -114,7 +126,8 @@ def _label_ends(ax, ends, x, apart=0.09) -> None:
 def _budget_axis(ax, K) -> None:
     ax.set_xscale("log", base=2)
     ax.set_xlim(1, max(K, 2))
-    ticks = 2 ** np.arange(int(np.log2(K)) + 1)
+    ticks = [tick for tick in 2 ** np.arange(int(np.log2(K)) + 1) if tick == K or tick < 0.75 * K]
+    ticks += [K] * (K not in ticks)
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xticklabels([str(tick) for tick in ticks])
@@ -156,6 +169,7 @@ def plot_success_rates(base, post, *, ax: Axes | None = None, bins: int = 8) -> 
     rollouts.
     """
     ax = ax or plt.gca()
+    sometimes = []
     for offset, (arm, cell) in zip((-0.2, 0.2), (("base", base), ("post", post)), strict=True):
         c, n = np.asarray(cell.c), np.asarray(cell.n)
         weight = np.ones(len(c)) if cell.tasks is None else np.asarray(cell.tasks)
@@ -164,8 +178,11 @@ def plot_success_rates(base, post, *, ax: Axes | None = None, bins: int = 8) -> 
         share = np.r_[weight[c == 0].sum(), middle, weight[c == n].sum()] / weight.sum()
         x = np.r_[0, np.arange(bins) + 1.5, bins + 2]
         ax.bar(x + offset, share, width=0.4, color=COLOURS[arm], label=LABELS[arm])
+        sometimes.append(share[1:-1].sum())
     edges = [f"{i / bins:.0%}" if i % 2 == 0 and 0 < i < bins else "" for i in range(bins + 1)]
     ax.set_xticks([0, *(np.arange(bins + 1) + 1.0), bins + 2], ["never", *edges, "always"])
+    told = "sometimes: {:.0%} of tasks, then {:.0%}".format(*sometimes)
+    ax.text(0.5, 0.98, told, transform=ax.transAxes, ha="center", va="top", fontsize=8, color=GREY)
     ax.set_xlabel("successes among the rollouts of a task")
     ax.set_ylabel("share of tasks")
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -189,13 +206,11 @@ def plot_area(curve: Sequence[float], *, ax: Axes | None = None, arm: str = "bas
     ax.plot([1, K], [top, top], color=COLOURS[arm], linewidth=0.8, linestyle=":")
     corner, width, room = (1, curve[0]), K - 1, 1 - curve[0]
     ax.add_patch(plt.Rectangle(corner, width, room, fill=False, color=GREY, clip_on=False))
-    beside = curve[int(0.3 * K)] - 0.05
-    ax.text(0.3 * K, beside, f"A = {A:.2f}, shaded", va="top", fontsize=8, color=COLOURS[arm])
     share = f"{A / frame:.4f}" if frame > 0 else "undefined"
-    _note(ax, f"frame = {frame:.1f}   S = A / frame = {share}")
-    ax.set(xlim=(1, K), ylim=(0, 1.0), xlabel="attempts k", ylabel="coverage: pass@k")
+    _note(ax, f"A = {A:.2f}, shaded   frame = {frame:.1f}   S = A / frame = {share}")
+    ax.set(xlim=(1, max(K, 2)), ylim=(0, 1.0), xlabel="attempts k", ylabel="coverage: pass@k")
     ax.yaxis.set_major_formatter(PercentFormatter(1))
-    ax.set_xticks([1, *np.linspace(0, K, 5)[1:].astype(int)])
+    ax.set_xticks(np.unique(np.linspace(1, K, 5).round()))
     return ax
 
 
@@ -207,23 +222,23 @@ def plot_tax(rows, *, ax: Axes | None = None) -> Axes:
     ax = ax or plt.gca()
     pairs = list(dict.fromkeys(rows["pair"]))
     benchmarks = list(dict.fromkeys(rows["benchmark"]))
-    shades = sns.color_palette("crest_r", len(benchmarks)) if len(benchmarks) > 1 else [GREY]
+    shades, step = _shades(benchmarks), min(0.22, 0.8 / len(benchmarks))
     for j, benchmark in enumerate(benchmarks):
         part = rows[rows["benchmark"] == benchmark]
-        y = [pairs.index(pair) + 0.22 * (j - (len(benchmarks) - 1) / 2) for pair in part["pair"]]
-        ax.hlines(y, part["low"], part["high"], color=shades[j], linewidth=2)
+        y = [pairs.index(pair) + step * (j - (len(benchmarks) - 1) / 2) for pair in part["pair"]]
+        ax.hlines(y, part["low"], part["high"], color=shades[benchmark], linewidth=2)
         ax.plot(
             part["value"],
             y,
             linestyle="",
             marker=MARKERS[j % len(MARKERS)],
-            color=shades[j],
+            color=shades[benchmark],
             markeredgecolor="white",
             markersize=6,
-            label=benchmark,
+            label=as_text(benchmark),
         )
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_yticks(range(len(pairs)), pairs)
+    ax.set_yticks(range(len(pairs)), map(as_text, pairs))
     ax.set_ylim(len(pairs) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=None)
@@ -231,27 +246,26 @@ def plot_tax(rows, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_agreement(points, *, ax: Axes | None = None, rho: float | None = None) -> Axes:
-    """Two quantities over comparisons: marks by benchmark, colours by pair, rank correlation.
+    """Two quantities over comparisons: shades by benchmark, marks by pair, rank correlation.
 
-    points: a DataFrame with pair, benchmark, x, y; rho: the Spearman correlation to print.
+    points: a DataFrame with pair, benchmark, x, y, and their spreads x_sd, y_sd; rho: the Spearman
+    correlation to print. More than seven pairs are not told apart.
     """
     ax = ax or plt.gca()
     benchmarks, pairs = (list(dict.fromkeys(points[name])) for name in ("benchmark", "pair"))
-    # More than eight colours cannot be told apart; then the benchmarks are coloured instead.
-    coloured = "pair" if len(pairs) <= 8 else "benchmark"
-    names = list(dict.fromkeys(points[coloured]))
-    shades = dict(zip(names, sns.color_palette("colorblind", len(names)), strict=True))
-    for j, benchmark in enumerate(benchmarks):
-        part = points[points["benchmark"] == benchmark]
-        marker = MARKERS[j % len(MARKERS)]
-        colours = [shades[name] for name in part[coloured]]
-        ax.scatter(
-            part["x"], part["y"], marker=marker, c=colours, edgecolor="white", s=55, zorder=2
-        )
-        ax.scatter([], [], marker=marker, color=shades.get(benchmark, GREY), label=benchmark)
-    if coloured == "pair":
-        for pair in pairs:
-            ax.fill_between([], [], color=shades[pair], label=pair)
+    shades = _shades(benchmarks)
+    marks = dict(zip(pairs, MARKERS, strict=False)) if len(pairs) <= len(MARKERS) else {}
+    spread = {"xerr": points["x_sd"], "yerr": points["y_sd"]}
+    ax.errorbar(
+        points["x"], points["y"], **spread, fmt="none", ecolor=GREY, alpha=0.5, elinewidth=0.7
+    )
+    for row in points.itertuples():
+        mark, shade = marks.get(row.pair, "o"), shades[row.benchmark]
+        ax.scatter(row.x, row.y, marker=mark, color=shade, edgecolor="white", s=60, zorder=3)
+    for benchmark in benchmarks:
+        ax.fill_between([], [], color=shades[benchmark], label=as_text(benchmark))
+    for pair, mark in marks.items():
+        ax.scatter([], [], marker=mark, color=GREY, label=as_text(pair))
     ax.axhline(0, color=GREY, linewidth=0.6, zorder=0)
     ax.axvline(0, color=GREY, linewidth=0.6, zorder=0)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -1,8 +1,7 @@
-"""What measured comparisons come to, as tables, and the one-page report on two arms."""
+"""The one-page report on two arms, and figures saved the same way every time."""
 
 import re
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from lib import ROOT, claims, metrics, outcomes, plotting
+from lib import ROOT, claims, outcomes, plotting, tables
 
 
 def save_figure(figure: Figure, name: str, figures_dir: str | None) -> None:
@@ -26,159 +25,6 @@ def save_figure(figure: Figure, name: str, figures_dir: str | None) -> None:
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
 
 
-# Tables -------------------------------------------------------------------------------------------
-
-
-def crossover_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
-    """A row a comparison: accuracy, coverage and its gap, and where the base overtakes."""
-    K = studies[0].tax.K
-    return _by_comparison(
-        studies,
-        lambda tax: {
-            "pass@1 base": _number(tax.coverage_base.at(1).value),
-            "pass@1 post": _number(tax.coverage_post.at(1).value),
-            f"pass@{K} base": _number(tax.coverage_base.at(K).value),
-            f"pass@{K} post": _number(tax.coverage_post.at(K).value),
-            f"gap at {K}": shown(tax.gap.at(K)),
-            "k*": _crossover(tax.crossover),
-            "P(cross)": f"{tax.crossover.probability:.2f}",
-        },
-    )
-
-
-def tax_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
-    """A row a comparison: A, S and the tax at K, with 95 % intervals of the taxes."""
-    K = studies[0].tax.K
-    return _by_comparison(
-        studies,
-        lambda tax: {
-            "A base": f"{tax.A_base.at(K).value:.2f}",
-            "A post": f"{tax.A_post.at(K).value:.2f}",
-            f"Tax_A({K})": shown(tax.tax_A.at(K), 2),
-            "S base": f"{tax.S_base.at(K).value:.4f}",
-            "S post": f"{tax.S_post.at(K).value:.4f}",
-            f"Tax_S({K})": shown(tax.tax_S.at(K), 4),
-        },
-    )
-
-
-def category_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
-    """A row an arm: how many tasks succeeded never, sometimes, always in the rollouts observed."""
-    rows = []
-    for comparison, _ in studies:
-        for arm, cell in (("base", comparison.base), ("post", comparison.post)):
-            kinds = metrics.task_categories(cell.c, cell.n, cell.tasks)
-            rows.append(
-                {
-                    "benchmark": comparison.benchmark,
-                    "pair": comparison.pair,
-                    "arm": arm,
-                    "always fail": kinds.always_fail,
-                    "pass given compute": kinds.given_compute,
-                    "always pass": kinds.always_pass,
-                    "at the extremes": f"{kinds.extremes:.2f}",
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def agreement_table(
-    studies: Sequence[claims.Study], *, budgets: Sequence[int] = (32, 64), seed: int = 0
-) -> pd.DataFrame:
-    """How Tax_S(8) from 8 and from 16 rollouts a task agrees in rank with what the others say.
-
-    A row a pair of quantities; budgets that the rollouts left for validation do not allow are left
-    out. Columns as in `claims.Agreement`.
-    """
-    rollouts = min(comparison.max_k for comparison, _ in studies)
-    rows = []
-    for n_est in (8, 16):
-        feasible = [k for k in (8, *budgets) if k <= rollouts - n_est]
-        splits = claims.split_taxes(studies, feasible, n_est=n_est, seed=seed) if feasible else []
-        for i, k in enumerate(feasible):
-            targets = {f"pass^{k} post - base": [split.consistency_gap[:, i] for split in splits]}
-            if k > 8:
-                targets = {f"Tax_S({k})": [split.tax_val[:, i] for split in splits]} | targets
-            for target, outcome in targets.items():
-                found = claims.agreement(studies, splits, outcome, seed=seed)
-                rows.append({"rollouts": n_est, "Tax_S(8) against": target, **_agreement(found)})
-    return pd.DataFrame(rows)
-
-
-def _agreement(found: claims.Agreement) -> dict[str, str]:
-    interval = "-" if np.isnan(found.low) else f"{found.low:.2f} to {found.high:.2f}"
-    return {
-        "Spearman": f"{found.rho:.2f}",
-        "sd over splits": f"{found.sd:.2f}",
-        "pass@1 gap out": f"{found.partial:.2f}",
-        "95 % interval": interval,
-        "one pair left out": f"{found.least:.2f} to {found.most:.2f}",
-    }
-
-
-def agreement_points(
-    studies: Sequence[claims.Study], splits: Sequence[metrics.SplitTaxes], outcome
-) -> pd.DataFrame:
-    """A row a comparison for `plotting.plot_agreement`: x = Tax_S(8), y, means over splits."""
-    return pd.DataFrame(
-        {
-            "pair": [one.comparison.pair for one in studies],
-            "benchmark": [one.comparison.benchmark for one in studies],
-            "x": [split.tax_est.mean() for split in splits] or np.nan,
-            "y": [values.mean() for values in outcome] or np.nan,
-        }
-    )
-
-
-def budget_table(tax: metrics.SharpeningTax) -> pd.DataFrame:
-    """A row a budget, 1, 2, 4 ... K: coverage and consistency of both arms, and the tax."""
-    budgets = sorted({2**i for i in range(tax.K.bit_length()) if 2**i <= tax.K} | {tax.K})
-    return pd.DataFrame(
-        {
-            "k": k,
-            "pass@k base": shown(tax.coverage_base.at(k)),
-            "pass@k post": shown(tax.coverage_post.at(k)),
-            "pass^k base": shown(tax.consistency_base.at(k)),
-            "pass^k post": shown(tax.consistency_post.at(k)),
-            "Tax_A": shown(tax.tax_A.at(k), 2),
-            "Tax_S": shown(tax.tax_S.at(k), 4),
-        }
-        for k in budgets
-    )
-
-
-def shown(band: metrics.Band, digits: int = 3) -> str:
-    """An estimate and its interval as text; a dash where it is undefined.
-
-    >>> shown(metrics.Band(0.0732, 0.0464, 0.1))
-    '0.073 [0.046, 0.100]'
-    """
-    if np.isnan(band.value):
-        return "-"
-    value, low, high = (_number(part, digits) for part in band)
-    return value if np.isnan(band.low) else f"{value} [{low}, {high}]"
-
-
-def _number(value, digits=3) -> str:
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
-
-
-def _crossover(found: metrics.Crossover) -> str:
-    text = [f"{k:.0f}" if np.isfinite(k) else "none" for k in found[:3]]
-    return text[0] if np.isnan(found.low) else f"{text[0]} [{text[1]}, {text[2]}]"
-
-
-def _by_comparison(studies, columns) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"benchmark": one.comparison.benchmark, "pair": one.comparison.pair, **columns(one.tax)}
-        for one in studies
-    )
-
-
-# The one-page report ------------------------------------------------------------------------------
-
-
 def write_report(
     base: str | Path, post: str | Path, *, max_k: int | None = None, out: str | Path
 ) -> Path:
@@ -192,51 +38,60 @@ def write_report(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", outcomes.OutcomesWarning)
         arms = [_one_arm(path, arm) for path, arm in ((base, "base"), (post, "post"))]
-    told = [
-        str(one.message) for one in caught if issubclass(one.category, outcomes.OutcomesWarning)
+        found = outcomes.comparisons(_joined(*arms))
+    told = [str(w.message) for w in caught if issubclass(w.category, outcomes.OutcomesWarning)]
+    studies = [
+        claims.Study(one, one.tax(_largest(one) if max_k is None else max_k)) for one in found
     ]
-    found = outcomes.comparisons(pd.concat(_same_names(*arms), ignore_index=True))
     out.mkdir(parents=True, exist_ok=True)
     plotting.use_house_style()
-    pages = []
-    for comparison in found:
-        tax = comparison.tax(max_k or comparison.max_k)
-        name = re.sub(r"[^\w.-]+", "-", f"{comparison.pair}-{comparison.benchmark}")
-        figure = _figure(comparison, tax)
-        figure.savefig(out / f"{name}.png", metadata={"Software": None})
+    sections = []
+    for number, one in enumerate(studies, 1):
+        # Names may hold anything, so the number is what tells pictures apart.
+        name = f"{number:02}-" + re.sub(r"[^\w.-]+", "-", one.comparison.label)[:60] + ".png"
+        figure = _figure(*one)
+        figure.savefig(out / name, metadata={"Software": None})
         plt.close(figure)
-        pages.append(_section(comparison, tax, f"{name}.png"))
+        sections.append(_section(one, name))
     page = out / "report.md"
-    heading = f"# Sharpening Tax: {Path(base).name} against {Path(post).name}\n"
-    general = _list("Warnings", told)
-    page.write_text("\n".join([heading, *general, *pages]) + "\n", encoding="utf-8")
+    heading = f"# Sharpening Tax: {_text(Path(base).name)} against {_text(Path(post).name)}\n"
+    page.write_text("\n".join([heading, *_list("Warnings", told), *sections]) + "\n", "utf-8")
     return page
 
 
+def _largest(comparison) -> int:
+    return min(comparison.max_k, claims.LARGEST_DEFAULT_K)
+
+
 def _one_arm(path, arm) -> pd.DataFrame:
-    """The rows of one arm in a file, counted: those named so, or all where there is one arm."""
-    table = outcomes.counts(outcomes.read(path, arm=arm, pair=_stem(path)))
+    """The rows of one arm in a file, counted: those named so, or all of a file that names none."""
+    table = outcomes.counts(outcomes.read(path, arm=arm, pair=Path(path).name.split(".")[0]))
     names = list(dict.fromkeys(table["arm"]))
-    if len(names) == 1:
-        return table.assign(arm=arm)
-    if arm not in names:
+    if arm not in names and (len(names) > 1 or names[0] in ("base", "post")):
         raise outcomes.OutcomesError(
-            f"{path}: arms {', '.join(names)}; expected one arm only, or one named {arm!r}."
+            f"{path}: its arm is {' and '.join(map(repr, names))}, and it was given as {arm!r}. "
+            "Give the base first, and the post-trained arm second."
         )
-    return table[table["arm"] == arm]
+    if arm in names and len(names) > 1:
+        others = ", ".join(repr(name) for name in names if name != arm)
+        if set(names) != {"base", "post"}:
+            outcomes.warn(f"{path}: arms {others} are in the file and are not the {arm} arm.")
+        return table[table["arm"] == arm]
+    return table.assign(arm=arm)
 
 
-def _stem(path) -> str:
-    return Path(path).name.split(".")[0]
-
-
-def _same_names(base, post):
-    """Two files of one pair each are compared, whatever they call it."""
+def _joined(base, post) -> pd.DataFrame:
+    """Both arms in one table; where each has one pair, they are the same, whatever their names."""
+    if outcomes.kind(base) != outcomes.kind(post):
+        raise outcomes.OutcomesError(
+            f"the base holds {outcomes.kind(base)} and the post-trained arm {outcomes.kind(post)}: "
+            "expected tasks with names in both files, or histograms in both."
+        )
     names = [list(dict.fromkeys(arm["pair"])) for arm in (base, post)]
     if len(names[0]) == len(names[1]) == 1 and names[0] != names[1]:
         pair = f"{names[0][0]} to {names[1][0]}"
-        return base.assign(pair=pair), post.assign(pair=pair)
-    return base, post
+        base, post = base.assign(pair=pair), post.assign(pair=pair)
+    return pd.concat([base, post], ignore_index=True)
 
 
 def _figure(comparison, tax) -> Figure:
@@ -249,64 +104,49 @@ def _figure(comparison, tax) -> Figure:
     return figure
 
 
-def _section(comparison, tax, picture) -> str:
+def _section(study, picture) -> str:
+    comparison, tax = study
     K = tax.K
-    tasks = len(comparison.base.c) if tax.paired else "histogram of"
-    verdict = claims.verdict(*tax.tax_S.at(K)[1:], 0)
-    said = {
-        "holds": "the post-trained policy pays",
-        "contradicted": "the post-trained policy gains coverage per room left; nothing is paid",
-        "undecided": "undecided: the interval includes zero, or is undefined",
-    }[verdict]
-    one = [claims.Study(comparison, tax)]
+    tasks = f"{len(comparison.base.c)} tasks" if tax.paired else "A histogram of tasks"
+    categories = tables.category_table([study]).drop(columns=["benchmark", "pair"])
     return "\n".join(
         [
-            f"## {comparison.label}\n",
-            f"Tax_S({K}) = {shown(tax.tax_S.at(K), 4)}, Tax_A({K}) = {shown(tax.tax_A.at(K), 2)}: "
-            f"{said}. The base overtakes at k* = {_crossover(tax.crossover)} "
-            f"(in {tax.crossover.probability:.0%} of resamples within {K}). {tasks} tasks; "
-            "brackets are 95 % intervals from a task bootstrap.\n",
+            f"## {_text(comparison.label)}\n",
+            f"Tax_S({K}) = {tables.shown(tax.tax_S.at(K), 4)}, "
+            f"Tax_A({K}) = {tables.shown(tax.tax_A.at(K), 2)}: {_verdict(tax)}. "
+            f"The base overtakes at k* = {tables.shown_crossover(tax.crossover)}"
+            f"{_how_often(tax)}. {tasks}; brackets are 95 % intervals from a task bootstrap.\n",
             f"![coverage, consistency and success rates of both arms]({picture})\n",
-            budget_table(tax).to_markdown(index=False, disable_numparse=True) + "\n",
-            category_table(one).drop(columns=["benchmark", "pair"]).to_markdown(index=False) + "\n",
+            tables.budget_table(tax).to_markdown(index=False, disable_numparse=True) + "\n",
+            categories.to_markdown(index=False) + "\n",
             "Never and always describe the rollouts observed, not what is impossible or certain.\n",
-            *_list("Notes", tax.notes),
-            *_list("Warnings", _doubts(comparison, K)),
-            *_list("Dropped tasks", _dropped(comparison)),
+            *_list("To know", tables.remarks([study])),
         ]
     )
 
 
-def _doubts(comparison, K) -> list[str]:
-    found = []
-    cells = {"base": comparison.base, "post": comparison.post}
-    for arm, cell in cells.items():
-        least, most = int(np.min(cell.n)), int(np.max(cell.n))
-        if least != most:
-            found.append(
-                f"{arm}: tasks have between {least} and {most} scored attempts; every task weighs "
-                f"the same, and budgets end at K = {K}"
-            )
-        if missing := comparison.missing[arm]:
-            scored = int(np.sum(cell.n))
-            found.append(
-                f"{arm}: {missing} attempts without a score count as neither success nor failure; "
-                f"{scored} of {scored + missing} were scored ({scored / (scored + missing):.1%})"
-            )
-    most = {arm: int(np.max(cell.n)) for arm, cell in cells.items()}
-    if most["base"] != most["post"]:
-        found.append(
-            f"the arms differ in attempts a task: base {most['base']}, post {most['post']}"
-        )
-    return found
+def _verdict(tax) -> str:
+    value, low, high = tax.tax_S.at(tax.K)
+    if np.isnan(value):
+        return "undefined, for the reason below"
+    if np.isnan(low):
+        return "without an interval, for the reason below"
+    return {
+        "holds": "the post-trained policy pays",
+        "contradicted": "the post-trained policy pays nothing, it gains",
+        "undecided": "undecided, the interval includes zero",
+    }[claims.verdict(low, high, 0)]
 
 
-def _dropped(comparison) -> list[str]:
-    return [
-        f"{len(rows)} in {arm} ({why}): {', '.join(rows['task'][:10])}{' ...' * (len(rows) > 10)}"
-        for (arm, why), rows in comparison.dropped.groupby(["arm", "why"])
-    ]
+def _how_often(tax) -> str:
+    share = tax.crossover.probability
+    return "" if np.isnan(share) else f" (in {share:.0%} of resamples within {tax.K})"
 
 
 def _list(title, lines) -> list[str]:
-    return [f"**{title}**\n", *(f"- {line}" for line in lines), ""] if lines else []
+    return [f"**{title}**\n", *(f"- {_text(line)}" for line in lines), ""] if lines else []
+
+
+def _text(text: str) -> str:
+    """Names and messages as text: nothing in them is Markdown or HTML."""
+    return re.sub(r"([\\`*_\[\]<>|&$])", r"\\\1", text.replace("\n", " "))

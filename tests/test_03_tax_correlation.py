@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lib import claims, metrics, published, report
+from lib import claims, metrics, published, tables
 
 STUDIES = claims.study(claims.load("published"), n_boot=200)
 TAX = {one.comparison.label: one.tax for one in STUDIES}
@@ -60,6 +60,6 @@ def test_four_pairs_leave_one_out_instead_of_an_interval():
 
 
 def test_budgets_the_rollouts_do_not_allow_are_left_out():
-    table = report.agreement_table(STUDIES, budgets=(32, 115))
+    table = tables.agreement_table(STUDIES, budgets=(32, 115))
     assert "Tax_S(115)" in table.query("rollouts == 8")["Tax_S(8) against"].tolist()
     assert "Tax_S(115)" not in table.query("rollouts == 16")["Tax_S(8) against"].tolist()

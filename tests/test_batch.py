@@ -1,5 +1,6 @@
 """The batch: entries, the types of parameters, failures, kernels that die, the page and claims."""
 
+import html
 import math
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from lib.__main__ import main
 from lib.batch import Entry, Failure, Result, as_entries, read_batch, run_batch
@@ -80,6 +82,16 @@ def test_parameters_for_a_notebook_without_any(tmp_path):
         ("- {notebook: one.ipynb, params: {x: 1}}", "unknown key params"),
         ("- {notebook: one.ipynb, name: ../up}", "must be a plain file name"),
         ("- {notebook: one.ipynb, parameters: [x]}", "must map names to values"),
+        ("- {notebook: one.ipynb, parameters: 0}", "must map names to values, found 0"),
+        ("- {notebook: one.ipynb, parameters: false}", "must map names to values, found False"),
+        ("- {notebook: one.ipynb, parameters: ''}", "must map names to values, found ''"),
+        ("- {notebook: one.ipynb, name: Report}", "'Report' is kept for the batch's own page"),
+        ("- {notebook: one.ipynb, name: claims}", "'claims' is kept"),
+        (f"- {{notebook: one.ipynb, name: {'n' * 201}}}", "is too long; 200 bytes"),
+        ("- {notebook: one.ipynb}\n- {notebook: one.ipynb, name: ONE}", "named 'one' too"),
+        ("- {notebook: one.ipynb, parameters: {x: &a [*a]}}", "parameter x: .* contains itself"),
+        (f"- {'[' * 5000}", "is not a YAML file"),
+        ("- !!timestamp soon", "is not a YAML file"),
         (
             "- {notebook: one.ipynb}\n- {notebook: one.ipynb}",
             "entry 2: an entry before it is named",
@@ -105,6 +117,13 @@ def test_a_missing_notebook_is_named():
 def test_only_a_name_of_the_batch_can_be_selected(notebook, tmp_path):
     with pytest.raises(ValueError, match="no entry is named three; the batch has one"):
         run_batch([{"notebook": notebook}], out=tmp_path / "build", only=["three"])
+
+
+def test_a_notebook_is_not_overwritten_by_its_own_run(notebook):
+    before = notebook.read_bytes()
+    with pytest.raises(ValueError, match=r"would overwrite the notebook .*one\.ipynb"):
+        run_batch([{"notebook": notebook}], out=notebook.parent)
+    assert notebook.read_bytes() == before
 
 
 # --- parameters -----------------------------------------------------------------------------------
@@ -188,6 +207,14 @@ CASES = {
         "print('up')",
     ],
     "dies_later": ["import os", "os._exit(1)"],
+    "kills_once": [
+        "import os, pathlib, signal\n"
+        "marker = pathlib.Path('killed')\n"
+        "if not marker.exists():\n"
+        "    marker.touch()\n"
+        "    os.kill(os.getppid(), signal.SIGKILL)"
+    ],
+    "kills": ["import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"],
 }
 
 PARAMETERS = {
@@ -247,10 +274,19 @@ def test_a_kernel_that_dies_later_is_not_started_again(results):
 
 
 @pytest.mark.slow
+def test_a_killed_worker_takes_no_other_notebook_along(results):
+    once, ever = results["kills_once"], results["kills"]
+    assert (once.starts, once.failure) == (2, None)
+    assert (ever.starts, ever.failure.error) == (3, "BrokenProcessPool")
+    assert "was killed 3 times" in ever.failure.message
+    assert sorted(name for name in CASES if results[name].failure) == ["bad", "dies_later", "kills"]
+
+
+@pytest.mark.slow
 def test_the_page_shows_figures_claims_failures_and_links(results, tmp_path):
     page = write_pages(list(results.values()), tmp_path).read_text()
     assert page.count("data:image/png;base64,") == 1
-    assert "<figcaption>Curve of count</figcaption>" in page
+    assert "<figcaption><b>Curve of count</b>" in page
     assert 'class="verdict holds">holds<' in page
     assert "a | in &lt;text&gt;" in page
     assert "<code># the division</code>" in page
@@ -260,8 +296,9 @@ def test_the_page_shows_figures_claims_failures_and_links(results, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_notebook_is_rendered_as_a_page(results):
-    assert all(result.notebook.with_suffix(".html").is_file() for result in results.values())
+def test_every_notebook_that_ends_is_rendered_as_a_page(results):
+    pages = [name for name, r in results.items() if r.notebook.with_suffix(".html").is_file()]
+    assert pages == [name for name in CASES if name != "kills"]
 
 
 @pytest.mark.slow
@@ -280,10 +317,26 @@ def test_a_notebook_that_never_ran_still_has_its_place_on_the_page(notebook, tmp
     assert "OSError: no room" in write_pages([result], tmp_path).read_text()
 
 
-def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path):
-    assert main(["batch", str(tmp_path / "none.yml")]) == 2
+@pytest.mark.parametrize("left", ["", '{"cells": [', "[]"])
+def test_a_notebook_torn_by_a_kill_still_has_its_place_on_the_page(notebook, tmp_path, left):
+    torn = tmp_path / "torn.ipynb"
+    torn.write_text(left)
+    result = Result(Entry(notebook, "torn"), torn, failure=Failure(None, "", "Killed", "no memory"))
+    page = write_pages([result], tmp_path).read_text()
+    assert "Killed: no memory" in page
+    assert "torn.ipynb is not a Jupyter notebook" in page
+
+
+@pytest.mark.parametrize("error", [OSError, ValueError, OverflowError, MemoryError, RecursionError])
+def test_bad_input_is_one_line_and_exit_code_2(capsys, monkeypatch, error):
+    def command(*_, **__):
+        raise error("what was wrong")
+
+    monkeypatch.setattr("lib.batch.run_batch", command)
+    assert main(["batch"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ")
+    assert "what was wrong" in said
     assert said.count("\n") == 1
 
 
@@ -300,21 +353,64 @@ def notebook_with_claims(path, claims):
 def test_claims_are_collected_in_order(tmp_path):
     first = notebook_with_claims(tmp_path / "1.ipynb", [CLAIM])
     second = notebook_with_claims(tmp_path / "2.ipynb", [CLAIM | {"claim": "another"}])
-    assert [claim["claim"] for claim in collect_claims([second, first])] == [
-        "another",
-        CLAIM["claim"],
-    ]
+    claims, left_out = collect_claims([second, first])
+    assert [claim["claim"] for claim in claims] == ["another", CLAIM["claim"]]
+    assert not left_out
 
 
-def test_a_claim_that_lacks_a_text_is_refused(tmp_path):
-    path = notebook_with_claims(tmp_path / "1.ipynb", [CLAIM | {"value": 0.3}])
-    with pytest.raises(ValueError, match=r"1\.ipynb: the claim 'Coverage.*a text for value"):
-        collect_claims([path])
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        ([CLAIM | {"value": 0.3}], "a claim must have a text for value, found {'claim'"),
+        (
+            [{}],
+            "a claim must have a text for claim, value, interval, published, verdict, why, found",
+        ),
+        (
+            ["one"],
+            "a claim must have a text for claim, value, interval, published",
+        ),
+        ([[CLAIM]], "a claim must have a text"),
+        (CLAIM, "expected a list of claims, found {'claim'"),
+        ("text", "expected a list of claims, found 'text'"),
+        (None, "expected a list of claims, found None"),
+    ],
+)
+def test_what_is_no_claim_is_left_out_and_said(tmp_path, capsys, shown, said):
+    good = notebook_with_claims(tmp_path / "good.ipynb", [CLAIM])
+    bad = notebook_with_claims(tmp_path / "bad.ipynb", shown)
+    results = [Result(Entry(path, path.stem), path) for path in (bad, good)]
+    page = write_pages(results, tmp_path).read_text()
+    assert collect_claims([bad, good])[0] == [CLAIM]
+    assert f"bad.ipynb: {said}" in html.unescape(page)
+    assert f"left out: bad.ipynb: {said}" in capsys.readouterr().err
 
 
 def test_the_table_keeps_its_columns_whatever_the_text():
     row = claims_markdown([CLAIM | {"claim": "a|b\nc"}]).splitlines()[2]
     assert row.startswith("| a\\|b c | 11 of 12 |")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script> & &lt;",
+        "**x** *y* __z__ _w_ ~~v~~ `u` a*b*c",
+        "[a](b) ![c](d) <http://e> <!-- claims:end -->",
+        "back\\slash \\| pipe | \\* star",
+        "k* = 3, Tax_S(128), pass^8",
+    ],
+)
+def test_a_claim_shows_as_it_is_written(text):
+    shown = (
+        MarkdownIt("gfm-like").disable("linkify").render(claims_markdown([CLAIM | {"why": text}]))
+    )
+    assert f"<td>{html.escape(text, quote=False)}</td>" in shown
+
+
+def test_ordinary_text_of_a_claim_stays_plain():
+    row = claims_markdown([CLAIM | {"why": "k* = 3, Tax_S(128), pass^8: 0.1 - 0.2"}])
+    assert "| k* = 3, Tax_S(128), pass^8: 0.1 - 0.2 |" in row
 
 
 def test_claims_go_between_the_markers_and_nowhere_else():

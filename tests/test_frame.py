@@ -1,11 +1,14 @@
 """What holds the project together: imports, floors, pins, the environment's set-up, the README."""
 
 import ast
+import fcntl
 import os
+import platform
 import shutil
 import socket
 import subprocess
 import sys
+import venv
 from importlib import metadata
 from pathlib import Path
 
@@ -57,7 +60,8 @@ FLOORS = {
     "claims": ["metrics", "published", "outcomes"],
     "plotting": [],
     "integrations": ["ptgs"],
-    "report": ["outcomes", "metrics", "claims", "plotting"],
+    "tables": ["claims"],
+    "report": ["tables", "plotting"],
     "notebook_parameters": [],
     "batch": ["notebook_parameters"],
     "batch_page": ["batch", "claims"],
@@ -148,19 +152,26 @@ def checkout(tmp_path):
     return tmp_path
 
 
-def make(checkout, *arguments, **variables):
-    """What `make ARGUMENTS` writes to standard error when it fails, without pip's settings."""
+def start_make(checkout, *arguments, **variables):
+    """`make ARGUMENTS` at work, without pip's settings."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "MAKE"))}
-    done = subprocess.run(
+    environment |= {"PIP_CONFIG_FILE": os.devnull}
+    return subprocess.Popen(
         ["make", *arguments],
         cwd=checkout,
-        env=environment | {"PIP_CONFIG_FILE": os.devnull} | variables,
-        capture_output=True,
+        env=environment | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
     )
-    assert done.returncode == 2  # make's own code for a recipe that failed
-    return done.stderr
+
+
+def make(checkout, *arguments, **variables):
+    """What `make ARGUMENTS` writes to standard error when it fails."""
+    at_work = start_make(checkout, *arguments, **variables)
+    _, said = at_work.communicate(timeout=60)
+    assert at_work.returncode == 2  # make's own code for a recipe that failed
+    return said
 
 
 def program(path, script):
@@ -186,19 +197,82 @@ def test_a_python_without_venv(checkout):
     assert "apt install python3-venv" in make(checkout, f"PYTHON={bare}", "test")
 
 
-def test_a_full_disk(checkout):
+@pytest.fixture
+def full_disk(checkout):
+    """A PATH by which the disk has no room for a .venv, so that none is ever made."""
     program(checkout / "df", "echo /dev/disk 9 9 1000000 99% /")
-    path = f"{checkout}{os.pathsep}{os.environ['PATH']}"
-    said = make(checkout, f"PYTHON={sys.executable}", "test", PATH=path)
+    return f"{checkout}{os.pathsep}{os.environ['PATH']}"
+
+
+def install(checkout):
+    """What a set-up leaves that was finished, as far as the next one looks at it."""
+    venv.create(checkout / ".venv", with_pip=False, symlinks=True)
+    sums = (checkout / "requirements.txt").read_bytes()
+    sums = subprocess.run(["cksum"], input=sums, stdout=subprocess.PIPE).stdout.decode().strip()
+    lines = f"python {platform.python_version()}\ncheckout {checkout}\nrequirements {sums}\n"
+    (checkout / ".venv" / "setup.log").touch()
+    (checkout / ".venv" / "setup.stamp").write_text(lines)
+
+
+def test_a_full_disk(checkout, full_disk):
+    said = make(checkout, f"PYTHON={sys.executable}", "test", PATH=full_disk)
     assert "error: the disk is too full for .venv" in said
     assert "there are 1000 MB left" in said
 
 
+def test_a_finished_venv_is_taken_as_it_is(checkout, full_disk):
+    install(checkout)
+    at_work = start_make(checkout, "setup", PATH=full_disk)
+    assert at_work.communicate(timeout=60) == ("", "")
+    assert at_work.returncode == 0
+
+
+def test_a_venv_that_lost_its_python_is_made_anew(checkout, full_disk):
+    install(checkout)
+    (checkout / ".venv" / "bin" / "python").unlink()
+    said = make(checkout, f"PYTHON={sys.executable}", "setup", PATH=full_disk)
+    assert "the disk is too full for .venv" in said
+
+
+def test_a_venv_to_be_made_anew_keeps_its_python(checkout, full_disk):
+    install(checkout)
+    (checkout / ".venv" / "setup.stamp").unlink()  # as an interrupted update leaves it
+    program(checkout / "python3", "echo 3.9.2; exit 1")
+    assert "the disk is too full for .venv" in make(checkout, "setup", PATH=full_disk)
+
+
+def test_a_second_set_up_waits_for_the_first(checkout, full_disk):
+    with (checkout / ".ci" / "setup").open("r+") as held_by_the_first:
+        fcntl.flock(held_by_the_first, fcntl.LOCK_EX)
+        second = start_make(checkout, f"PYTHON={sys.executable}", "setup", PATH=full_disk)
+        said = second.stdout.readline()
+        install(checkout)
+    assert said == "Another set-up is at work in this folder; waiting for it\n"
+    assert second.communicate(timeout=60) == ("", "")
+    assert second.returncode == 0
+
+
+def test_a_folder_with_a_colon(checkout, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("a:b") / "checkout"
+    shutil.copytree(checkout, folder)
+    said = make(folder, f"PYTHON={sys.executable}", "setup")
+    assert "error: no .venv can be made in a folder with a colon in its path" in said
+
+
 def test_a_venv_of_someone_elses_is_left_alone(checkout):
-    (checkout / ".venv").mkdir()
+    (checkout / ".venv" / "__pycache__").mkdir(parents=True)
     said = make(checkout, f"PYTHON={sys.executable}", "test")
     assert "error: there is a .venv that was not made by make." in said
-    assert (checkout / ".venv").is_dir()
+    subprocess.run(["make", "clean"], cwd=checkout, check=True, stdout=subprocess.DEVNULL)
+    assert (checkout / ".venv" / "__pycache__").is_dir()
+
+
+def test_clean_removes_what_was_made(checkout):
+    install(checkout)
+    (checkout / "lib" / "__pycache__").mkdir(parents=True)
+    subprocess.run(["make", "clean"], cwd=checkout, check=True, stdout=subprocess.DEVNULL)
+    assert not (checkout / ".venv").exists()
+    assert list((checkout / "lib").iterdir()) == []
 
 
 @pytest.mark.slow
@@ -218,8 +292,9 @@ def test_an_index_that_cannot_be_reached(checkout):
 
 def test_the_readme_shows_the_claims_of_the_notebooks():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    claims = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
+    claims, left_out = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
     assert claims
+    assert not left_out
     assert with_claims(readme, claims) == readme, "run `make readme`"
 
 

@@ -229,6 +229,17 @@ def test_auroc_is_the_chance_of_ranking_a_success_first():
     assert metrics.auroc(scores, passed) == pytest.approx(np.mean(wins))
 
 
+@pytest.mark.parametrize("passed", [[0, 1, None], [0, 1, np.nan], ["False", "True", "True"]])
+def test_auroc_takes_no_missing_outcomes(passed):
+    with pytest.raises(ValueError, match="leave attempts with a missing outcome out"):
+        metrics.auroc([0.1, 0.2, 0.3], passed)
+
+
+def test_masked_counts_are_refused():
+    with pytest.raises(ValueError, match="some are masked"):
+        pass_at_k(np.ma.array([1, 2], mask=[0, 1]), [4, 4], 1)
+
+
 def test_auroc_of_one_class_is_nan_with_a_warning():
     with pytest.warns(UserWarning, match="all attempts have the same outcome"):
         assert np.isnan(metrics.auroc([0.1, 0.2], [True, True]))

@@ -206,6 +206,44 @@ def test_a_valid_table_validates_to_itself_without_a_word():
 
 BAD_FILES = {
     "empty": ("t.jsonl", b"", "the file is empty"),
+    "whole but wrong last line": (
+        "t.jsonl",
+        b'{"task":"a","n":1,"c":1}\n[1, 2]\n',
+        "line 2.*not an object",
+    ),
+    "Python for JSON": (
+        "t.jsonl",
+        b'{"task":"a","n":1,"c":1}\n{"n":True}\n',
+        "line 2: expected one JSON object",
+    ),
+    "said twice": ("t.jsonl", b'{"task":"a","n":1,"n":2,"c":1}\n', "line 1.*'n' is there twice"),
+    "column twice": ("t.csv", b"task,n,n,c\na,1,2,1\n", "line 1: column 'n' is there twice"),
+    "two names of one thing": (
+        "t.csv",
+        b"task,task_id,n,c\na,b,1,1\n",
+        "both 'task_id' and 'task'",
+    ),
+    "two names of one arm": (
+        "t.csv",
+        b"task,n,c,arm\na,1,1,rl\na,1,1,post\n",
+        "arms 'rl' and 'post'",
+    ),
+    "a quote that swallows lines": (
+        "t.csv",
+        b'task,n,c\n"a,1,1\nb,1,1\nc,1,1',
+        "line 4: expected CSV",
+    ),
+    "true for a count": ("t.jsonl", b'{"task":"a","n":true,"c":0}\n', "column 'n': got True"),
+    "a very large count": (
+        "t.jsonl",
+        b'{"task":"a","n":1' + b"0" * 400 + b',"c":0}\n',
+        "column 'n'",
+    ),
+    "flags and numbers": (
+        "t.jsonl",
+        b'{"task_id":"a","attempt":7,"pass_flags":[true]}\n',
+        "'attempt' beside pass_flags",
+    ),
     "blank": ("t.jsonl", b"\n\n", "no rows"),
     "header only": ("t.csv", b"task,n,c\n", "no rows"),
     "torn inside": (
@@ -225,7 +263,7 @@ BAD_FILES = {
     "text named parquet": ("t.parquet", b"task,n,c\n", "not a Parquet file"),
     "text named gzip": ("t.csv.gz", b"task,n,c\n", "not a whole gzip file"),
     "cut gzip": ("t.csv.gz", gzip.compress(b"task,n,c\n" * 99)[:-9], "not a whole gzip file"),
-    "binary named csv": ("t.csv", b"PAR1\xff\xfe\x00", "line 1: expected UTF-8 text"),
+    "binary named csv": ("t.csv", b"PAR1\xff\xfe\x00", "line 1: expected CSV in UTF-8"),
     "unknown kind": ("t.xlsx", b"PK", r"expected one of \.parquet, \.csv"),
     "c > n": (
         "t.csv",
@@ -329,7 +367,7 @@ def test_histogram_rows_are_never_paired():
         outcomes.align(table[table["arm"] == "base"], table[table["arm"] == "post"])
     comparison = outcomes.comparisons(table)[0]
     assert comparison.base.tasks is not None
-    assert not comparison.tax(4, n_boot=10).paired
+    assert not comparison.tax(4, n_boot=0).paired
 
 
 def test_align_takes_one_cell_an_arm():
@@ -339,18 +377,77 @@ def test_align_takes_one_cell_an_arm():
 
 def test_comparisons_need_both_arms():
     with pytest.raises(
-        OutcomesError, match=r"both arms 'base' and 'post'; the table has arms 'base'"
+        OutcomesError, match=r"has both arms 'base' and 'post'.*default / default / base"
     ):
         outcomes.comparisons(arm("base", a=(1, 4)))
 
 
 def test_intervals_do_not_change_with_what_else_is_in_the_table():
-    two = pd.concat([COUNTS.assign(task=t) for t in "uvw"])
+    two = pd.concat([COUNTS.assign(task=t, c=[i % 3, i % 4]) for i, t in enumerate("abcdefghijkl")])
     both = pd.concat([two.assign(benchmark="other"), two])
     alone = outcomes.comparisons(two)[0].tax(4).gap
     assert [list(part) for part in alone] == [
         list(part) for part in outcomes.comparisons(both)[1].tax(4).gap
     ]
+
+
+def test_a_cell_without_its_other_arm_is_said():
+    table = pd.concat([COUNTS, COUNTS.head(1).assign(benchmark="alone")])
+    with pytest.warns(OutcomesWarning, match=r"not compared.*p on alone \(base\)"):
+        assert len(outcomes.comparisons(table)) == 1
+
+
+def test_missing_attempts_are_counted_at_the_tasks_compared():
+    rows = [("base", "a", 4, 1, 2), ("base", "lost", 4, 1, 9), ("post", "a", 4, 1, 0)]
+    table = pd.DataFrame(rows, columns=["arm", "task", "n", "c", "missing"])
+    comparison = outcomes.comparisons(outcomes.validate(table))[0]
+    assert comparison.missing == {"base": 2, "post": 0}
+
+
+def test_missing_outcomes_cannot_be_drawn():
+    """Two of four attempts have a score: a budget of three is an error, not a rate."""
+    rows = {"task": "a", "attempt": range(4), "passed": [None, None, False, False]}
+    both = [outcomes.validate(pd.DataFrame(rows), arm=arm) for arm in ("base", "post")]
+    with pytest.raises(OutcomesError, match=r"k = 3 needs at least 3 rollouts.*'a' with n = 2"):
+        outcomes.comparisons(pd.concat(both))[0].tax(3)
+
+
+def test_classes_of_a_dataset_are_read_by_their_names():
+    from datasets import ClassLabel, Dataset
+
+    rows = {"task": ["a", "a"], "attempt": [0, 1], "passed": [0, 1]}
+    dataset = Dataset.from_dict(rows).cast_column("passed", ClassLabel(names=["true", "false"]))
+    assert outcomes.from_dataset(dataset, arm="base")["passed"].tolist() == [True, False]
+
+
+def test_categories_and_whole_number_names_are_read():
+    table = pd.DataFrame({"task": [1, 2], "n": [4, 4], "c": [1, 2], "arm": ["base", "base"]})
+    table["arm"] = table["arm"].astype("category")
+    assert outcomes.validate(table.astype({"task": object}))["task"].tolist() == ["1", "2"]
+
+
+def test_flags_survive_parquet(tmp_path):
+    table = pd.DataFrame({"task_id": ["a"], "pass_flags": [[True, False]], "n": [2], "c": [1]})
+    table.to_parquet(tmp_path / "t.parquet")
+    read = outcomes.read(tmp_path / "t.parquet", arm="base")
+    assert read["passed"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    "reason", ["50%\r100% done", "ends\r", "x" * 200_000, "\ufefftop\n\ufeffrow"]
+)
+def test_any_reason_survives_csv(tmp_path, reason):
+    table = outcomes.validate(ATTEMPTS.assign(reason=[None, reason, None, None]))
+    outcomes.write(table, tmp_path / "t.csv")
+    pd.testing.assert_frame_equal(outcomes.read(tmp_path / "t.csv"), table)
+
+
+@pytest.mark.parametrize("tail", [b'b,8,"2', b"b\xc3"])
+def test_a_csv_torn_inside_quotes_or_a_character_is_torn(tmp_path, tail):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"task,n,c\na,8,2\n" + tail)
+    with pytest.warns(OutcomesWarning, match="the last line is torn"):
+        assert outcomes.read(path, arm="base")["task"].tolist() == ["a"]
 
 
 def test_the_largest_budget_is_the_shortest_task():

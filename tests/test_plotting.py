@@ -12,8 +12,8 @@ BASE = metrics.Counts(np.array([0, 1, 3, 4, 6, 2]), np.full(6, 16))
 POST = metrics.Counts(np.array([0, 0, 16, 16, 12, 0]), np.full(6, 16))
 TAX = metrics.sharpening_tax(BASE, POST, 16, n_boot=50)
 POINTS = pd.DataFrame(
-    {"pair": ["p", "p", "q"], "benchmark": ["a", "b", "a"], "x": [1, 2, 3], "y": [3, 1, 2]}
-)
+    {"pair": ["p", "p", "_$q$"], "benchmark": ["a", "b", "_a"], "x": [1, 2, 3], "y": [3, 1, 2]}
+).assign(x_sd=0.1, y_sd=0.2)
 ROWS = POINTS.rename(columns={"x": "value"}).assign(low=0, high=4)
 
 PLOTS = {
@@ -90,6 +90,34 @@ def test_the_area_picture_prints_what_scalability_computes():
 
 def test_a_perfect_curve_has_no_share():
     assert "undefined" in texts(plotting.plot_area(np.ones(4)))
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 100])
+@pytest.mark.parametrize("plot", [plotting.plot_coverage, plotting.plot_consistency])
+def test_any_largest_budget_can_be_drawn_and_is_ticked(K, plot):
+    cell = metrics.Counts(np.arange(12) * 8, np.full(12, 100))
+    ax = plot(metrics.sharpening_tax(cell, cell, K, n_boot=40))
+    ax.figure.canvas.draw()
+    assert ax.get_xticklabels()[-1].get_text() == str(K)
+
+
+@pytest.mark.parametrize("curve", [[0.5], [0.5, 0.6], [0.0] * 5])
+def test_any_curve_has_an_area_picture(curve):
+    plotting.plot_area(curve).figure.canvas.draw()
+
+
+def test_many_benchmarks_stay_in_the_row_of_their_pair():
+    rows = pd.DataFrame(
+        {"pair": "p", "benchmark": list("abcdefgh"), "value": 1, "low": 0, "high": 2}
+    )
+    ax = plotting.plot_tax(rows)
+    assert all(abs(line.get_ydata()[0]) < 0.5 for line in ax.lines if len(line.get_ydata()) == 1)
+
+
+def test_names_that_mean_something_to_a_plot_are_shown_as_they_are():
+    ax = plotting.plot_tax(ROWS)
+    assert len(ax.get_legend().get_texts()) == 3
+    ax.figure.canvas.draw()
 
 
 def test_panels_leave_no_empty_frames():

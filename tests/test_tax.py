@@ -92,7 +92,7 @@ def test_arms_of_different_length_are_refused():
 
 
 def test_a_perfect_arm_has_no_calibrated_tax_but_everything_else():
-    tax = sharpening_tax(([1, 2, 3], [4] * 3), ([4, 4, 4], [4] * 3), 4)
+    tax = sharpening_tax(([1, 2, 3] * 4, [4] * 12), ([4] * 12, [4] * 12), 4)
     assert np.all(np.isnan(tax.tax_S.value))
     assert "pass@1 of the post-trained arm is 1" in tax.notes[0]
     assert np.all(np.isfinite(tax.tax_A))
@@ -100,7 +100,8 @@ def test_a_perfect_arm_has_no_calibrated_tax_but_everything_else():
 
 
 def test_resamples_without_room_are_left_out_and_counted():
-    tax = sharpening_tax(([1, 4, 4], [4] * 3), ([1, 4, 4], [4] * 3), 4)
+    c = [1] + [4] * 11
+    tax = sharpening_tax((c, [4] * 12), (c, [4] * 12), 4)
     assert np.isfinite(tax.tax_S.low[-1])
     assert "undefined (pass@1 = 1) in" in tax.notes[0]
 
@@ -122,7 +123,37 @@ def test_crossover_interval_may_reach_beyond_the_largest_budget():
 
 def test_polarisation_is_the_gain_in_tasks_at_the_extremes():
     tax = sharpening_tax(([0, 1, 2, 3], [4] * 4), ([0, 0, 4, 3], [4] * 4), 4)
-    assert tax.polarisation.value == pytest.approx(0.5)
+    assert tax.polarisation.at(4).value == pytest.approx(0.5)
+
+
+def test_few_tasks_give_no_interval_and_say_so():
+    tax = sharpening_tax(([4], [16]), ([9], [16]), 16)
+    assert np.isnan(tax.tax_S.low[-1])
+    assert "fewer than 10 tasks: no intervals" in tax.notes
+
+
+@pytest.mark.parametrize("n_boot", [-1, 1, 39])
+def test_a_handful_of_resamples_is_refused(n_boot):
+    with pytest.raises(ValueError, match="expected 0 for no intervals, or at least 40"):
+        sharpening_tax(([4], [16]), ([9], [16]), 16, n_boot=n_boot)
+
+
+def test_tasks_of_other_names_are_not_paired_by_position():
+    base, post = (Counts([1, 2], [4, 4], names=list(names)) for names in ("ab", "ba"))
+    with pytest.raises(ValueError, match="name their tasks differently"):
+        sharpening_tax(base, post, 4)
+
+
+def test_one_largest_budget_is_asked_for():
+    with pytest.raises(ValueError, match="expected one budget"):
+        sharpening_tax(([1], [4]), ([1], [4]), [2, 4])
+
+
+@pytest.mark.parametrize("k", [0, -1, 17])
+def test_a_band_knows_the_budgets_it_was_measured_for(k):
+    tax = sharpening_tax(([4], [16]), ([9], [16]), 16)
+    with pytest.raises(ValueError, match="measured were those from 1 to 16"):
+        tax.tax_S.at(k)
 
 
 def test_splits_deal_out_every_success_once():

@@ -17,6 +17,7 @@ from lib.claims.sharpening import (
 from lib.claims.studies import (
     ESTIMATION_ROLLOUTS,
     FEWEST_PAIRS,
+    LARGEST_DEFAULT_K,
     Agreement,
     Study,
     agreement,
@@ -28,6 +29,7 @@ from lib.claims.studies import (
 __all__ = [
     "ESTIMATION_ROLLOUTS",
     "FEWEST_PAIRS",
+    "LARGEST_DEFAULT_K",
     "MIME",
     "Agreement",
     "Claim",

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from lib.metrics import MARGIN
+
 MIME = "application/vnd.sharpening-lab.claims+json"
 """The type under which a notebook carries its claims, for whoever gathers them."""
 
@@ -73,11 +75,12 @@ class ClaimTable(list):
 def verdict(low: float, high: float, bound: float) -> str:
     """`holds` if the interval lies wholly above the bound, `contradicted` if wholly below it.
 
-    `undecided` otherwise, and where there is no interval.
+    `undecided` otherwise, and where there is no interval. Rounding decides nothing: an end within
+    1e-12 of the bound lies on it.
     """
-    if low > bound:
+    if low > bound + MARGIN:
         return "holds"
-    return "contradicted" if high < bound else "undecided"
+    return "contradicted" if high < bound - MARGIN else "undecided"
 
 
 def not_tested(statement: str, printed: str, why: str) -> Claim:

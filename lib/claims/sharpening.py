@@ -4,10 +4,18 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import norm
 
-from lib import published
+from lib import metrics, published
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
-from lib.claims.studies import ESTIMATION_ROLLOUTS, Study, agreement, split_taxes
+from lib.claims.studies import (
+    ESTIMATION_ROLLOUTS,
+    FEWEST_PAIRS,
+    Study,
+    agreement,
+    split_taxes,
+)
+from lib.metrics import MARGIN
 
 
 def all_claims(studies: Sequence[Study], *, seed: int = 0) -> ClaimTable:
@@ -25,36 +33,31 @@ def all_claims(studies: Sequence[Study], *, seed: int = 0) -> ClaimTable:
 
 
 def coverage_crossover(studies: Sequence[Study]) -> list[Claim]:
-    """The base overtakes its sibling in most comparisons: over all, then pair by pair."""
+    """The base overtakes its sibling in most comparisons: over all, then pair by pair.
+
+    It overtakes within K attempts exactly if its coverage is the higher one at K.
+    """
     K = studies[0].tax.K
     groups = {"": list(studies)}
     for one in studies:
         groups.setdefault(one.comparison.pair, []).append(one)
     claims = []
     for pair, group in groups.items():
-        crossings = np.array([one.tax.crossover.value for one in group])
-        samples = np.array([one.tax.samples["crossover"] for one in group])
-        low, high = _count_interval(np.isfinite(samples))
+        crossings = [one.tax.crossover.value for one in group]
         shown = ", ".join(
             f"{one.comparison.benchmark} {'none' if np.isinf(k) else f'k = {k:.0f}'}"
             for one, k in zip(group, crossings, strict=True)
         )
-        finite = crossings[np.isfinite(crossings)]
+        finite = [k for k in crossings if np.isfinite(k)]
         if not pair:
-            shown = (
-                f"median of those that cross: k = {np.median(finite):.0f}" if len(finite) else ""
-            )
+            shown = f"median of those that cross: k = {np.median(finite):.0f}" if finite else ""
         claims.append(
-            Claim(
-                statement=f"the base overtakes within {K} attempts in most cases"
-                + (f": {pair}" if pair else ""),
-                value=len(finite),
-                low=low,
-                high=high,
-                published="shown, not counted",
-                verdict=verdict(low, high, len(group) / 2),
-                why=shown or "no base overtakes",
-                of=len(group),
+            _count_claim(
+                [(one.tax.gap.value[-1], one.tax.samples["gap"][:, -1]) for one in group],
+                f"the base overtakes within {K} attempts in most cases"
+                + (f": {pair}" * bool(pair)),
+                "shown as a figure",
+                shown or "no base overtakes",
             )
         )
     return claims
@@ -64,26 +67,19 @@ def tax_positive(studies: Sequence[Study]) -> Claim:
     """Tax_S(K) is positive in most comparisons."""
     K = studies[0].tax.K
     defined = [one for one in studies if not np.isnan(one.tax.tax_S.value[-1])]
-    printed = published.headline("tax_positive").printed
+    printed = published.headline("tax_positive").printed + (" at 128" if K != 128 else "")
     statement = f"Tax_S({K}) is positive in most cases"
     if not defined:
-        return not_tested(statement, printed, "Tax_S is undefined in every case (pass@1 = 1)")
-    values = np.array([one.tax.tax_S.value[-1] for one in defined])
-    low, high = _count_interval(np.array([one.tax.samples["tax_S"][:, -1] for one in defined]) > 0)
-    exceptions = [
-        one.comparison.label for one, tax in zip(defined, values, strict=True) if tax <= 0
-    ]
+        reason = "a budget of 1 allows no second attempt" if K == 1 else "pass@1 is 1"
+        return not_tested(statement, printed, f"Tax_S is undefined in every case: {reason}")
+    others = [one.comparison.label for one in defined if one.tax.tax_S.value[-1] <= MARGIN]
     undefined = len(studies) - len(defined)
-    return Claim(
-        statement=statement,
-        value=int(np.sum(values > 0)),
-        low=low,
-        high=high,
-        published=printed,
-        verdict=verdict(low, high, len(defined) / 2),
-        why=("not positive: " + ", ".join(exceptions) if exceptions else "positive in every case")
+    return _count_claim(
+        [(one.tax.tax_S.value[-1], one.tax.samples["tax_S"][:, -1]) for one in defined],
+        statement,
+        printed,
+        ("not positive: " + ", ".join(others) if others else "positive in every case")
         + (f"; undefined in {undefined} (pass@1 = 1)" if undefined else ""),
-        of=len(defined),
     )
 
 
@@ -105,7 +101,7 @@ def tax_follows_consistency(studies: Sequence[Study], *, seed: int = 0) -> Claim
     return _rank_claim(
         studies,
         f"Tax_S({k}) follows the gap in pass^{k}",
-        "shown, not printed",
+        "shown as a figure",
         k,
         lambda split: split.consistency_gap[:, 0],
         seed,
@@ -113,20 +109,20 @@ def tax_follows_consistency(studies: Sequence[Study], *, seed: int = 0) -> Claim
 
 
 def polarisation(studies: Sequence[Study]) -> Claim:
-    """Post-training moves tasks to the extremes: always or never solved in n rollouts."""
-    value = float(np.mean([one.tax.polarisation.value for one in studies]))
-    samples = np.mean([one.tax.samples["polarisation"] for one in studies], axis=0)
+    """Post-training moves tasks to the extremes: K rollouts all fail, or all pass."""
+    K = studies[0].tax.K
+    values = np.array([one.tax.polarisation.value[-1] for one in studies])
+    samples = np.mean([one.tax.samples["polarisation"][:, -1] for one in studies], axis=0)
     low, high = np.quantile(samples, [0.025, 0.975]) if len(samples) else (np.nan, np.nan)
-    more = sum(one.tax.polarisation.value > 0 for one in studies)
     return Claim(
-        statement="post-training polarises tasks (share never or always solved in the rollouts "
-        "observed, post - base)",
-        value=value,
+        statement=f"post-training polarises tasks (chance that {K} rollouts all fail or all pass, "
+        "post - base)",
+        value=float(np.mean(values)),
         low=float(low),
         high=float(high),
-        published="shown, not printed",
+        published="shown as a figure",
         verdict=verdict(low, high, 0),
-        why=f"more tasks at the extremes in {more} of {len(studies)} cases",
+        why=f"more so in {np.sum(values > MARGIN)} of {len(studies)} cases",
     )
 
 
@@ -149,7 +145,7 @@ def larger_cross_earlier(studies: Sequence[Study]) -> Claim:
         sizes[family] = max(sizes.get(family, 0), len(group))
     if sum(count >= 3 for count in sizes.values()) < 2:
         seen = ", ".join(f"{family} {count}" for family, count in sizes.items()) or "none known"
-        why = f"needs two families of three sizes; sizes here: {seen}"
+        why = f"needs two families of three sizes; here, sizes by family: {seen}"
         return not_tested(statement, "claimed", why)
     agree = [
         _earlier(group[large].tax, group[small].tax)
@@ -174,13 +170,46 @@ def larger_cross_earlier(studies: Sequence[Study]) -> Claim:
 # What the claims share ----------------------------------------------------------------------
 
 
-def _count_interval(happened) -> tuple[float, float]:
-    """95 % interval of how many cases happen, from [cases, n_boot] booleans, rounded outwards."""
-    counts = np.sort(np.sum(happened, axis=0))
-    if counts.size == 0:
-        return np.nan, np.nan
-    last = counts.size - 1
-    return float(counts[int(0.025 * last)]), float(counts[int(np.ceil(0.975 * last))])
+def _count_claim(cases, statement, printed, why) -> Claim:
+    """How many of the cases, (value, replicates) each, are positive, and whether that is most.
+
+    The interval counts the cases that are surely positive, and those that are not surely negative:
+    each sure by Holm's method at 2.5 % a side, so that all of them are right together. The value is
+    always inside. Fewer than three cases are no test of "most".
+    """
+    values = np.array([value for value, _ in cases])
+    low, high = _sure_counts(cases)
+    few = len(cases) < 3
+    return Claim(
+        statement=statement,
+        value=int(np.sum(values > MARGIN)),
+        low=low,
+        high=high,
+        published=printed,
+        verdict="not tested here" if few else verdict(low, high, len(cases) / 2),
+        why=why + ("; fewer than three cases do not show what most do" if few else ""),
+        of=len(cases),
+    )
+
+
+def _sure_counts(cases) -> tuple[float, float]:
+    z = []
+    for value, replicates in cases:
+        replicates = replicates[~np.isnan(replicates)]
+        if len(replicates) < metrics.FEWEST_RESAMPLES:
+            return np.nan, np.nan
+        value, sd = (
+            0.0 if abs(number) <= MARGIN else number for number in (value, replicates.std())
+        )
+        z.append(value / sd if sd else np.sign(value) * np.inf if value else 0.0)
+    z = np.array(z)
+    return float(_holm(norm.sf(z))), float(len(z) - _holm(norm.cdf(z)))
+
+
+def _holm(p, level=0.025) -> int:
+    """How many hypotheses Holm's step-down method rejects, one wrongly with chance `level`."""
+    passed = np.sort(p) <= level / np.arange(len(p), 0, -1)
+    return int(np.argmin(np.append(passed, False)))
 
 
 def _earlier(large, small):
@@ -201,15 +230,19 @@ def _rank_claim(studies, statement, printed, k, outcome_of, seed) -> Claim:
         return not_tested(statement, printed, f"needs three comparisons, there are {len(studies)}")
     splits = split_taxes(studies, [k], seed=seed)
     y = np.array([outcome_of(split) for split in splits])
-    if any(np.isnan(split.tax_est).any() for split in splits) or np.isnan(y).any():
-        return not_tested(statement, printed, "Tax_S is undefined in some comparison (pass@1 = 1)")
+    defined = ~np.isnan(y + [split.tax_est for split in splits]).any(axis=0)
+    if defined.mean() < 0.5:
+        why = "Tax_S is undefined (pass@1 = 1) in some comparison, in most of the splits"
+        return not_tested(statement, printed, why)
     found = agreement(studies, splits, y, seed=seed)
-    why = f"sd over splits {found.sd:.2f}; {found.partial:.2f} with the pass@1 gap partialled out"
-    if np.isnan(found.low):
-        why += (
-            "; too few pairs for an interval, leaving one out gives "
-            f"{found.least:.2f} to {found.most:.2f}"
-        )
+    partial = "undefined" if np.isnan(found.partial) else f"{found.partial:.2f}"
+    why = f"sd over splits {found.sd:.2f}; {partial} with the pass@1 gap partialled out"
+    if not defined.all():
+        why += f"; {np.sum(~defined)} splits left out, where Tax_S is undefined (pass@1 = 1)"
+    if len({one.comparison.pair for one in studies}) < FEWEST_PAIRS:
+        why += f"; fewer than {FEWEST_PAIRS} pairs give no interval"
+        if not np.isnan(found.least):
+            why += f", leaving one pair out gives {found.least:.2f} to {found.most:.2f}"
     return Claim(
         statement=f"{statement} (Spearman)",
         value=found.rho,

@@ -1,5 +1,6 @@
 """What claims are made from: measured comparisons, and how they agree in rank."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,9 @@ from lib import ROOT, metrics, outcomes, published
 
 FEWEST_PAIRS = 8
 """With fewer model pairs, resampling pairs gives no interval worth the name."""
+
+LARGEST_DEFAULT_K = 1024
+"""Budgets beyond this are measured only when asked for: memory grows with them."""
 
 ESTIMATION_ROLLOUTS = 8
 """Rollouts a task from which the tax is predicted."""
@@ -57,10 +61,13 @@ def study(
 ) -> list[Study]:
     """Measure every comparison of a table.
 
-    max_k: the largest budget K; None takes the largest that every task of all comparisons allows.
+    max_k: the largest budget K; None takes the largest that every task of all comparisons allows,
+        up to 1024.
     """
     found = outcomes.comparisons(table)
-    K = max_k or min(comparison.max_k for comparison in found)
+    K = min(one.max_k for one in found) if max_k is None else max_k
+    if max_k is None:
+        K = min(K, LARGEST_DEFAULT_K)
     return [Study(one, one.tax(K, n_boot=n_boot, seed=seed)) for one in found]
 
 
@@ -107,19 +114,27 @@ class Agreement(NamedTuple):
 def agreement(
     studies: Sequence[Study], splits: Sequence[metrics.SplitTaxes], outcome, *, seed: int = 0
 ) -> Agreement:
-    """Rank agreement of the splits' `tax_est` with an outcome, [comparisons, splits]."""
+    """Rank agreement of the splits' `tax_est` with an outcome, [comparisons, splits].
+
+    Splits in which some Tax_S is undefined are left out.
+    """
     x = np.array([split.tax_est for split in splits])
     y = np.asarray(outcome)
     z = np.array([split.accuracy_gap for split in splits])
+    defined = ~np.isnan(x + y).any(axis=0)
+    x, y, z = x[:, defined], y[:, defined], z[:, defined]
     pairs = np.array([one.comparison.pair for one in studies])
     names = list(dict.fromkeys(pairs))
-    rhos = metrics.spearman(x, y)
     rest = [pairs != name for name in names if np.sum(pairs != name) >= 3]
-    without = [np.mean(metrics.spearman(x[others], y[others])) for others in rest] or [np.nan]
     low = high = np.nan
-    if len(names) >= FEWEST_PAIRS:
-        low, high = _pair_interval(x, y, pairs, names, np.random.default_rng(seed))
-    partial = np.mean(metrics.partial_spearman(x, y, z))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is undefined is NaN in the result, and said there
+        rhos = metrics.spearman(x, y)
+        without = [np.mean(metrics.spearman(x[others], y[others])) for others in rest] or [np.nan]
+        partial = np.asarray(metrics.partial_spearman(x, y, z))
+        if len(names) >= FEWEST_PAIRS:
+            low, high = _pair_interval(x, y, pairs, names, np.random.default_rng(seed))
+    partial = partial[~np.isnan(partial)].mean() if (~np.isnan(partial)).any() else np.nan
     return Agreement(
         *map(float, (np.mean(rhos), np.std(rhos), partial, low, high, min(without), max(without)))
     )
@@ -133,5 +148,5 @@ def _pair_interval(x, y, pairs, names, rng, n_boot=1000) -> tuple[float, float]:
         rows = np.concatenate([np.flatnonzero(pairs == names[i]) for i in drawn])
         split = rng.integers(x.shape[1])
         rhos.append(metrics.spearman(x[rows, split], y[rows, split]))
-    low, high = np.quantile(rhos, [0.025, 0.975])
+    low, high = np.nanquantile(rhos, [0.025, 0.975])  # a draw of one pair may have no rank order
     return float(low), float(high)

@@ -18,6 +18,9 @@ from lib.metrics.estimators import (
 from lib.metrics.prediction import SplitTaxes, few_rollout_taxes, split_rollouts
 from lib.metrics.ranks import auroc, partial_spearman, spearman
 from lib.metrics.tax import (
+    FEWEST_RESAMPLES,
+    FEWEST_TASKS,
+    MARGIN,
     Band,
     Crossover,
     Scalability,
@@ -28,6 +31,9 @@ from lib.metrics.tax import (
 )
 
 __all__ = [
+    "FEWEST_RESAMPLES",
+    "FEWEST_TASKS",
+    "MARGIN",
     "Band",
     "Categories",
     "Counts",

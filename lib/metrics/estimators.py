@@ -59,6 +59,8 @@ def _all_drawn_from(inside, outside, n, k):
     short, long = np.minimum(outside, k), np.maximum(outside, k)
     ratio = np.ones(n.shape)
     for j in range(int(short.max(initial=0))):
+        if not ratio.any():
+            break
         ratio = ratio * np.where(
             j < short, np.clip(n - long - j, 0, None) / np.maximum(n - j, 1), 1
         )
@@ -92,24 +94,24 @@ def checked_budget(k, c, n, names):
 
 
 def whole_numbers(values, what) -> NDArray[np.int64]:
+    if np.ma.is_masked(values):
+        raise ValueError(f"{what}: some are masked; leave those tasks out first.")
     array = np.asarray(values)
-    if array.dtype.kind not in "iufb" or not np.all(
-        np.isfinite(array) & (array == np.floor(array))
-    ):
-        raise ValueError(f"{what} must be whole numbers (counts, not rates), got {_shown(array)}.")
-    return array.astype(np.int64)
-
-
-def _shown(array) -> str:
-    flat = array.ravel()
+    bad = np.ones(array.shape, bool)
     if array.dtype.kind in "iufb":
-        flat = flat[~(np.isfinite(flat) & (flat == np.floor(flat)))]
-    return ", ".join(str(v) for v in flat[:3].tolist())
+        bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**53))
+    if bad.any():
+        got = ", ".join(str(v)[:40] for v in array[bad].ravel()[:3].tolist())
+        raise ValueError(
+            f"{what} must be whole numbers (counts, not rates) below 2**53, got {got}."
+        )
+    return array.astype(np.int64)
 
 
 def _first(bad, c, n, names) -> str:
     i = int(np.flatnonzero(bad)[0])
-    name = repr(str(names[i])) if names is not None else i
+    names = [] if names is None else list(names)
+    name = repr(str(names[i])) if i < len(names) else i
     return f"task {name} with n = {n.ravel()[i]}, c = {c.ravel()[i]}"
 
 
@@ -125,30 +127,40 @@ def consistency_curve(cell: Counts, K: int) -> NDArray[np.float64]:
 
 def _mean_over_tasks(estimator, cell, K):
     checked_budget(K, *checked_counts(cell.c, cell.n, cell.names), cell.names)
-    (c, n), weight = distinct_rows(cell)
+    (c, n), weight, _ = distinct_rows(cell)
     return weight @ estimator(c, n, np.arange(1, K + 1)) / weight.sum()
 
 
 def distinct_rows(*cells):
-    """The distinct rows of cells put side by side, and how many tasks each stands for.
+    """The distinct rows of cells put side by side; how many tasks each stands for; each task's row.
 
     Estimators depend on the counts only, so 500 tasks cost what their distinct counts cost.
+    Returns ([2 cells, rows], [rows], [tasks]); tasks come in the order they are given.
     """
     columns = np.stack(
-        [column for cell in cells for column in checked_counts(cell.c, cell.n, cell.names)]
+        [
+            np.atleast_1d(column)
+            for cell in cells
+            for column in checked_counts(cell.c, cell.n, cell.names)
+        ]
     )
     if columns.shape[1] == 0:
         raise ValueError("no tasks: a curve needs at least one task with scored rollouts.")
     rows, inverse = np.unique(columns, axis=1, return_inverse=True)
-    tasks = cells[0].tasks
-    if tasks is not None:
-        tasks = whole_numbers(tasks, "tasks of a row")
-        if tasks.shape != columns.shape[1:] or tasks.min() < 0 or tasks.sum() == 0:
-            raise ValueError(
-                f"tasks = {tasks.tolist()}: a histogram needs one non-negative number of tasks for "
-                f"each of its {columns.shape[1]} rows, and at least one task in all."
-            )
-    return rows, np.bincount(inverse.ravel(), weights=tasks, minlength=rows.shape[1]).astype(float)
+    row_of_task = inverse.ravel()
+    if cells[0].tasks is not None:
+        row_of_task = np.repeat(row_of_task, _checked_tasks(cells[0].tasks, columns.shape[1]))
+    return rows, np.bincount(row_of_task, minlength=rows.shape[1]).astype(float), row_of_task
+
+
+def _checked_tasks(tasks, rows) -> NDArray[np.int64]:
+    tasks = whole_numbers(tasks, "tasks of a row")
+    if tasks.shape != (rows,) or tasks.min() < 0 or tasks.sum() == 0:
+        raise ValueError(
+            f"tasks = {tasks.tolist()}: a histogram needs one non-negative number of tasks for "
+            f"each of its {rows} rows, and at least one task in all."
+        )
+    return tasks
 
 
 class Categories(NamedTuple):
@@ -179,6 +191,6 @@ def task_categories(c: ArrayLike, n: ArrayLike, tasks: ArrayLike | None = None) 
     """
     c, n = checked_counts(np.atleast_1d(c), np.atleast_1d(n), None)
     checked_budget(1, c, n, None)
-    weight = np.ones(len(c), int) if tasks is None else whole_numbers(tasks, "tasks of a row")
+    weight = np.ones(len(c), int) if tasks is None else _checked_tasks(tasks, len(c))
     never, always = int(weight[c == 0].sum()), int(weight[c == n].sum())
     return Categories(never, int(weight.sum()) - never - always, always)

@@ -59,7 +59,13 @@ def auroc(scores: ArrayLike, passed: ArrayLike) -> float:
     """
     from sklearn.metrics import roc_auc_score  # a second to import, and only this function needs it
 
-    passed = np.asarray(passed, bool)
+    passed = np.asarray(passed)
+    if passed.dtype.kind not in "bif" or not np.isin(passed, (0, 1)).all():
+        raise ValueError(
+            f"passed = {passed.tolist()[:8]} ...: expected true or false; leave attempts with a "
+            "missing outcome out."
+        )
+    passed = passed.astype(bool)
     if passed.all() or not passed.any():
         warnings.warn("AUROC is undefined: all attempts have the same outcome", stacklevel=2)
         return np.nan

@@ -19,6 +19,12 @@ from lib.metrics.estimators import (
 MARGIN = 1e-12
 """A base curve is above another one when it exceeds it by more than this."""
 
+FEWEST_TASKS = 10
+"""With fewer tasks, resampling tasks gives no interval worth the name."""
+
+FEWEST_RESAMPLES = 40
+"""With fewer resamples there is no 2.5 % quantile."""
+
 
 class Scalability(NamedTuple):
     """What extra attempts buy: `A` in units of budget, `S` as a share of the room above pass@1."""
@@ -47,6 +53,7 @@ def scalability(curve: ArrayLike, K: ArrayLike) -> Scalability:
             f"K = {K.tolist()}: expected budgets from 1 to {curve.shape[-1]}, the curve's length."
         )
     A = K * curve[..., K - 1] - np.cumsum(curve, axis=-1)[..., K - 1]
+    A = np.where(np.abs(A) < MARGIN * K, 0.0, A)  # rounding must not decide a sign
     room = 1 - curve[..., 0]
     room = (K - 1) * np.where(room > MARGIN, room, np.nan)[(..., *(None,) * K.ndim)]
     return Scalability(A, np.divide(A, room, out=np.full(np.shape(A), np.nan), where=room > 0))
@@ -74,7 +81,9 @@ class Band(NamedTuple):
     high: NDArray[np.float64]
 
     def at(self, k: int) -> "Band":
-        """The band at budget k (1-based)."""
+        """The band at budget k, from 1 to the largest one measured."""
+        if not 1 <= k <= len(self.value):
+            raise ValueError(f"budget k = {k}: measured were those from 1 to {len(self.value)}.")
         return Band(*(float(part[k - 1]) for part in self))
 
 
@@ -94,9 +103,10 @@ class SharpeningTax:
     tax_A, tax_S: X_base - X_post for X in {A, S}; positive means paid.
     gap: pass@k_base - pass@k_post, the coverage the post-trained arm lacks.
     paired: whether both arms were resampled with the same draw of tasks.
-    polarisation: share of tasks at either extreme (c = 0 or c = n), post minus base; a number.
-    samples: replicates of tax_A, tax_S, gap [n_boot, K], and of crossover and polarisation
-        [n_boot], for claims that pool comparisons.
+    polarisation: the chance that k rollouts of a task all end alike, 1 - pass@k + pass^k, post
+        minus base; at k = n it is the share of tasks that never or always succeeded.
+    samples: replicates of tax_A, tax_S, gap, polarisation [n_boot, K] and crossover [n_boot], for
+        claims that pool comparisons.
     notes: what a reader must know: undefined values with their reason, unpaired resampling.
     """
 
@@ -131,10 +141,11 @@ def sharpening_tax(
 
     base, post: counts of both arms (`Counts`, or tuples (c, n)) over the *same tasks in the same
     order*; `outcomes.comparisons` aligns them. 95 % percentile intervals come from a paired task
-    bootstrap: one draw of tasks, with replacement, serves both arms and every budget. Where an arm
-    is a histogram the arms are resampled independently, and `paired` and `notes` say so.
-    n_boot = 0 gives NaN intervals. Raises ValueError for K above the rollouts of any task, and for
-    arms of different length.
+    bootstrap: one draw of tasks, with replacement, serves both arms and every budget; the draws
+    depend on the generator and the number of tasks only. Where an arm is a histogram the arms are
+    resampled independently, and `paired` and `notes` say so. n_boot = 0, and fewer than ten tasks,
+    give NaN intervals. Raises ValueError for K above the rollouts of any task, for arms of
+    different length or different names of tasks, and for a handful of resamples.
     """
     rng = np.random.default_rng(rng)
     base, post = Counts(*base), Counts(*post)
@@ -144,23 +155,36 @@ def sharpening_tax(
             f"{np.size(base.c)} tasks in the base and {np.size(post.c)} in the post-trained arm: "
             "paired arms need the same tasks in the same order: lib.outcomes.align pairs them."
         )
-    for cell in (base, post):
-        checked_budget(K, *checked_counts(cell.c, cell.n, cell.names), cell.names)
+    named = paired and base.names is not None and post.names is not None
+    if named and list(base.names) != list(post.names):
+        raise ValueError(
+            "the arms name their tasks differently, or in another order; lib.outcomes.align pairs "
+            "them by name."
+        )
+    if n_boot < 0 or 0 < n_boot < FEWEST_RESAMPLES:
+        raise ValueError(
+            f"n_boot = {n_boot}: expected 0 for no intervals, or at least {FEWEST_RESAMPLES}; "
+            "1000 is usual."
+        )
+    K = _checked_largest(K, base, post)
+    few = min(_tasks_of(base), _tasks_of(post)) < FEWEST_TASKS
+    n_boot = 0 if few else n_boot
 
     both = _resampled(rng, n_boot, base, post) if paired else None
-    curves, extremes = {}, []
+    curves = {}
     for arm, cell in enumerate((base, post)):
         rows, weights = both or _resampled(rng, n_boot, cell)
         c, n = rows[2 * arm : 2 * arm + 2] if paired else rows
         total = weights[0].sum()
         for name, estimator in (("coverage", pass_at_k), ("consistency", pass_hat_k)):
             curves[name, arm] = weights @ estimator(c, n, np.arange(1, K + 1)) / total
-        extremes.append(weights @ ((c == 0) | (c == n)) / total)
 
     coverage, budgets = (curves["coverage", 0], curves["coverage", 1]), np.arange(1, K + 1)
     (A_base, S_base), (A_post, S_post) = (scalability(curve, budgets) for curve in coverage)
     taxes = {"tax_A": A_base - A_post, "tax_S": S_base - S_post, "gap": coverage[0] - coverage[1]}
-    crossings, polarisation = crossover(*coverage), extremes[1] - extremes[0]
+    alike = [1 - curves["coverage", arm] + curves["consistency", arm] for arm in (0, 1)]
+    taxes["polarisation"] = alike[1] - alike[0]
+    crossings = crossover(*coverage)
     return SharpeningTax(
         K=K,
         paired=paired,
@@ -174,17 +198,15 @@ def sharpening_tax(
         S_post=_band(S_post),
         **{name: _band(replicates) for name, replicates in taxes.items()},
         crossover=_crossover_interval(crossings),
-        polarisation=_band(polarisation[:, None]).at(1),
         samples={name: replicates[1:] for name, replicates in taxes.items()}
-        | {"crossover": crossings[1:], "polarisation": polarisation[1:]},
-        notes=_notes(paired, S_base[:, -1], S_post[:, -1], K),
+        | {"crossover": crossings[1:]},
+        notes=_notes(paired, few, S_base[:, -1], S_post[:, -1], K),
     )
 
 
 def _resampled(rng, n_boot, *cells):
     """Distinct rows and their weights [1 + n_boot, rows]: as observed first, then the resamples."""
-    rows, tasks = distinct_rows(*cells)
-    row_of_task = np.repeat(np.arange(len(tasks)), tasks.astype(int))
+    rows, tasks, row_of_task = distinct_rows(*cells)
     weights = np.empty((1 + n_boot, len(tasks)))
     weights[0] = tasks
     for i in range(1, 1 + n_boot):
@@ -221,11 +243,32 @@ def _crossover_interval(replicates) -> Crossover:
     return Crossover(float(value), float(low), float(high), float(np.mean(np.isfinite(samples))))
 
 
-def _notes(paired, S_base, S_post, K) -> tuple[str, ...]:
+def _tasks_of(cell) -> int:
+    return int(np.sum(cell.tasks)) if cell.tasks is not None else np.size(cell.c)
+
+
+def _checked_largest(K, base, post) -> int:
+    """K as a number, or an error that names the arm and what both arms allow."""
+    if np.ndim(K):
+        raise ValueError(f"K = {K}: expected one budget; the result holds all k up to it.")
+    for arm, cell in (("base", base), ("post-trained", post)):
+        c, n = checked_counts(cell.c, cell.n, cell.names)
+        try:
+            checked_budget(K, c, n, cell.names)
+        except ValueError as error:
+            most = min(np.min(base.n, initial=2**53), np.min(post.n, initial=2**53))
+            raise ValueError(f"{arm} arm: {error} Both arms allow K <= {most}.") from error
+    return int(K)
+
+
+def _notes(paired, few, S_base, S_post, K) -> tuple[str, ...]:
     notes = []
+    if few:
+        notes.append(f"fewer than {FEWEST_TASKS} tasks: no intervals")
     if not paired:
         notes.append(
-            "an arm is a histogram, whose tasks cannot be paired: the arms were resampled apart"
+            "an arm is a histogram, whose tasks cannot be paired: the arms were resampled apart, "
+            "and so were pairs that share their tasks"
         )
     if K == 1:
         notes.append("a budget of 1 allows no second attempt: S and Tax_S are NaN")

@@ -15,7 +15,7 @@ JSON lines (.jsonl, .jsonl.gz); see `read` for the layouts understood.
 
 from lib.outcomes.files import SUFFIXES, from_dataset, read, to_dataset, write
 from lib.outcomes.pairing import Alignment, Comparison, align, comparisons
-from lib.outcomes.table import CELL, OutcomesError, OutcomesWarning, counts, kind, validate
+from lib.outcomes.table import CELL, OutcomesError, OutcomesWarning, counts, kind, validate, warn
 
 __all__ = [
     "CELL",
@@ -32,5 +32,6 @@ __all__ = [
     "read",
     "to_dataset",
     "validate",
+    "warn",
     "write",
 ]

@@ -30,7 +30,8 @@ def read(path: str | Path, **defaults: str) -> pd.DataFrame:
     if suffix is None:
         raise OutcomesError(f"{path}: unknown kind of file; expected one of {', '.join(SUFFIXES)}.")
     if not path.is_file():
-        raise OutcomesError(f"{path}: no such file.")
+        found = "is a folder" if path.is_dir() else "no such file"
+        raise OutcomesError(f"{path}: {found}; expected a file of outcomes.")
     if path.stat().st_size == 0:
         raise OutcomesError(f"{path}: the file is empty; expected rows of outcomes.")
     if suffix == ".parquet":
@@ -47,14 +48,14 @@ def read(path: str | Path, **defaults: str) -> pd.DataFrame:
 
 def write(table: pd.DataFrame, path: str | Path) -> None:
     """Write a valid table in the format of its suffix; an older file stays until all is written."""
-    path, table = Path(path), validate(table)
+    path, table = Path(path).resolve(), validate(table)  # a link stays one
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if path.name.endswith(".parquet"):
             table.to_parquet(part, index=False)
         elif path.name.endswith(SUFFIXES):
             plain = path.name.removesuffix(".gz")
-            text = table.to_csv(index=False)
+            text = table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
             if plain.endswith(".jsonl"):
                 text = table.to_json(orient="records", lines=True)
             content = text.encode("utf-8")
@@ -76,7 +77,13 @@ def to_dataset(table: pd.DataFrame):
 
 def from_dataset(dataset, **defaults: str) -> pd.DataFrame:
     """A valid table from a `datasets.Dataset` with columns as `read` understands them."""
-    return validate(dataset.to_pandas(), source="dataset", **defaults)
+    from datasets import ClassLabel
+
+    table = dataset.to_pandas()
+    for column, feature in dataset.features.items():
+        if isinstance(feature, ClassLabel):  # stored as codes; the names are what was meant
+            table[column] = [None if pd.isna(v) else feature.int2str(int(v)) for v in table[column]]
+    return validate(table, source="dataset", **defaults)
 
 
 def _read_parquet(path):
@@ -112,7 +119,7 @@ def _json_rows(path, file) -> Iterator[tuple[int, dict]]:
         if torn:
             raise torn
         try:
-            row = json.loads(raw.decode("utf-8-sig"))
+            row = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
             if not isinstance(row, dict):
                 raise ValueError("not an object")
             if rb"\ud" in raw.lower():  # half a surrogate pair is no text; no file could hold it
@@ -122,56 +129,88 @@ def _json_rows(path, file) -> Iterator[tuple[int, dict]]:
                 f"{path}, line {number}: expected one JSON object a line, got {_start(raw)} "
                 f"({error}). Mend or delete that line."
             )
-            if number == 1:
+            if number == 1 or not _looks_torn(raw, error):
                 raise torn from error
             continue
         yield number, row
     if torn:
-        warn(f"{path}: the last line is torn, as after a kill, and was dropped.")
+        _warn_of_torn(path)
+
+
+def _object(pairs):
+    """A JSON object as a dict; one that says a thing twice is refused."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is there twice")
+    return row
+
+
+def _looks_torn(raw, error) -> bool:
+    """Whether a line stops in the middle, rather than being whole and wrong."""
+    if not raw.endswith(b"\n"):
+        return True
+    unfinished = isinstance(error, json.JSONDecodeError) and (
+        error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
+    )
+    return unfinished
 
 
 def _csv_rows(path, file) -> Iterator[tuple[int, dict]]:
-    last = ""
-
-    def lines():
-        nonlocal last
-        for number, raw in enumerate(file, 1):
-            try:
-                last = raw.decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise OutcomesError(
-                    f"{path}, line {number}: expected UTF-8 text, got {_start(raw)} "
-                    f"({error.reason}). Is the file what its name says?"
-                ) from error
-            yield last
-
-    reader = csv.reader(lines(), strict=True)
-    short = None
+    lines = _Lines(path, file)
+    csv.field_size_limit(2**31 - 1)  # a reason may be a long text
+    reader = csv.reader(lines, strict=True)
+    header, trouble, good = None, None, 0
     try:
         header = next(reader, [])
+        doubled = [name for name in header if header.count(name) > 1]
+        if doubled:
+            raise OutcomesError(f"{path}, line 1: column {doubled[0]!r} is there twice; drop one.")
+        good = reader.line_num
         for fields in reader:
-            if not fields:
-                continue
-            if short:
-                raise short
+            if trouble:
+                raise trouble
             if len(fields) == len(header):
-                yield reader.line_num, dict(zip(header, fields, strict=True))
-                continue
-            short = OutcomesError(
-                f"{path}, line {reader.line_num}: {len(fields)} fields where the header has "
-                f"{len(header)} ({','.join(header)}). Mend or delete that line."
-            )
-            if len(fields) > len(header):
-                raise short
-    except csv.Error as error:
-        raise OutcomesError(f"{path}, line {reader.line_num}: not CSV ({error}).") from error
-    if short:
-        warn(f"{path}: the last line is torn, as after a kill, and was dropped.")
-    elif not last.endswith("\n"):
+                good = reader.line_num
+                yield good, dict(zip(header, fields, strict=True))
+            elif fields:
+                trouble = OutcomesError(
+                    f"{path}, line {reader.line_num}: {len(fields)} fields where the header has "
+                    f"{len(header)} ({','.join(header)}). Mend or delete that line."
+                )
+                if len(fields) > len(header):
+                    raise trouble
+    except (csv.Error, UnicodeDecodeError) as error:
+        # A quote or a character cut off by the end of the file, not one that swallowed many lines.
+        if not (good and lines.number == good + 1 and not lines.last.endswith(b"\n")):
+            raise OutcomesError(
+                f"{path}, line {lines.number}: expected CSV in UTF-8, got {_start(lines.last)} "
+                f"({error}). Is the file what its name says?"
+            ) from error
+        trouble = error
+    if trouble:
+        _warn_of_torn(path)
+    elif not lines.last.endswith(b"\n"):
         warn(
             f"{path}: the last line does not end with a line break; if the file was cut short, its "
             "last number may be, too."
         )
+
+
+class _Lines:
+    """The lines of a file as text, remembering where it is for messages."""
+
+    def __init__(self, path, file):
+        self.path, self.file, self.number, self.last = path, file, 0, b""
+
+    def __iter__(self):
+        for line in self.file:
+            self.number, self.last = self.number + 1, line
+            yield self.last.decode("utf-8-sig" if self.number == 1 else "utf-8")
+
+
+def _warn_of_torn(path) -> None:
+    warn(f"{path}: the last line is torn, as after a kill, and was dropped.")
 
 
 def _start(raw: bytes) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lib.metrics import Counts, SharpeningTax, sharpening_tax
-from lib.outcomes.table import CELL, OutcomesError, counts, kind
+from lib.outcomes.table import CELL, OutcomesError, counts, kind, warn
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def align(base: pd.DataFrame, post: pd.DataFrame) -> Alignment:
             (t, other, "not attempted")
             for t in scored[arm].index.difference(arms[other]["task"], sort=False)
         ]
-    common = scored["base"].index.intersection(scored["post"].index, sort=False)
+    # In the order of their names, so that pairs on one benchmark have the same tasks in one order.
+    common = scored["base"].index.intersection(scored["post"].index).sort_values()
     if common.empty:
         shown = {arm: ", ".join(map(repr, table["task"][:3])) for arm, table in arms.items()}
         raise OutcomesError(
@@ -68,7 +69,7 @@ class Comparison:
 
     base, post: counts, over the same tasks in the same order unless an arm is a histogram.
     dropped: tasks left out because the arms do not share them, with the reason.
-    missing: attempts without a score in either arm, by arm.
+    missing: attempts at the tasks compared that have no score, by arm.
     """
 
     benchmark: str
@@ -83,15 +84,21 @@ class Comparison:
         return self.pair if self.benchmark == "default" else f"{self.pair} on {self.benchmark}"
 
     def tax(self, K: int, *, n_boot: int = 1000, seed: int = 0) -> SharpeningTax:
-        """`metrics.sharpening_tax` of this comparison."""
-        return sharpening_tax(self.base, self.post, K, n_boot=n_boot, rng=self.rng(seed))
+        """`metrics.sharpening_tax` of this comparison.
+
+        Pairs on one benchmark that name the same tasks share each draw of tasks, so that claims may
+        pool them. An interval does not change with what else is in the table.
+        """
+        shared = self.base.tasks is None
+        rng = np.random.default_rng([seed, _number(self.benchmark)]) if shared else self.rng(seed)
+        try:
+            return sharpening_tax(self.base, self.post, K, n_boot=n_boot, rng=rng)
+        except ValueError as error:
+            raise OutcomesError(f"{self.label}, {error}") from error
 
     def rng(self, seed: int) -> np.random.Generator:
-        """A generator that depends on the seed and the names of benchmark and pair only.
-
-        So an interval does not change with what else is in the table.
-        """
-        return np.random.default_rng([seed, zlib.crc32(f"{self.benchmark}/{self.pair}".encode())])
+        """A generator of this comparison's own, by the names of its benchmark and pair."""
+        return np.random.default_rng([seed, _number(f"{self.benchmark}/{self.pair}")])
 
     @property
     def max_k(self) -> int:
@@ -99,35 +106,48 @@ class Comparison:
         return int(min(min(self.base.n), min(self.post.n)))
 
 
+def _number(name: str) -> int:
+    return zlib.crc32(name.encode())
+
+
 def comparisons(table: pd.DataFrame, *, base: str = "base", post: str = "post") -> list[Comparison]:
     """All comparisons in a table, in order of appearance.
 
-    Cells without the other arm are no comparison; where none is left, OutcomesError.
+    Warns of a (benchmark, pair) that has one of the two arms only; where none has both,
+    OutcomesError.
     """
     table = counts(table)
-    found = []
+    found, alone = [], []
     for (benchmark, pair), rows in table.groupby(["benchmark", "pair"], sort=False):
         arms = [rows[rows["arm"] == arm] for arm in (base, post)]
-        if not all(len(arm) for arm in arms):
-            continue
-        missing = dict(zip((base, post), (int(arm["missing"].sum()) for arm in arms), strict=True))
-        if kind(table) == "histogram":
-            cells = [
-                Counts(*(arm[column].to_numpy() for column in ("c", "n", "tasks"))) for arm in arms
-            ]
-            dropped = pd.DataFrame(columns=["task", "arm", "why"])
-        else:
-            aligned = align(*arms)
-            cells = [_cell(aligned.base), _cell(aligned.post)]
-            dropped = aligned.dropped
-        found.append(Comparison(benchmark, pair, *cells, dropped, missing))
+        if all(len(arm) for arm in arms):
+            found.append(_comparison(benchmark, pair, arms, kind(table)))
+        elif any(len(arm) for arm in arms):
+            alone.append(f"{pair} on {benchmark} ({base if len(arms[0]) else post})")
     if not found:
-        arms = ", ".join(map(repr, table["arm"].unique()))
+        cells = table[CELL].drop_duplicates().agg(" / ".join, axis=1)
         raise OutcomesError(
-            f"no (benchmark, pair) has both arms {base!r} and {post!r}; the table has arms {arms}."
+            f"no benchmark and pair has both arms {base!r} and {post!r}. Cells here (benchmark "
+            f"/ pair / arm): {', '.join(cells[:12])}{' ...' * (len(cells) > 12)}. Name them "
+            "alike in both arms."
         )
+    if alone:
+        warn(f"not compared, since the other arm is not there: {', '.join(alone)}.")
     return found
 
 
-def _cell(table) -> Counts:
-    return Counts(table["c"].to_numpy(), table["n"].to_numpy(), names=table["task"].tolist())
+def _comparison(benchmark, pair, arms, shape) -> Comparison:
+    dropped = pd.DataFrame(columns=["task", "arm", "why"])
+    if shape == "histogram":
+        cells = [Counts(*(arm[name].to_numpy() for name in ("c", "n", "tasks"))) for arm in arms]
+    else:
+        aligned = align(*arms)
+        arms, dropped = (aligned.base, aligned.post), aligned.dropped
+        cells = [
+            Counts(arm["c"].to_numpy(), arm["n"].to_numpy(), names=arm["task"].tolist())
+            for arm in arms
+        ]
+    missing = {
+        name: int(arm["missing"].sum()) for name, arm in zip(("base", "post"), arms, strict=True)
+    }
+    return Comparison(benchmark, pair, *cells, dropped, missing)

@@ -4,6 +4,8 @@ import warnings
 
 import pandas as pd
 
+from lib.outcomes.values import as_passed, as_text, as_whole, is_name, shown
+
 CELL = ["benchmark", "pair", "arm"]
 _ALIASES = {"task_id": "task", "rollouts": "n", "successes": "c"}
 _SHAPES = {
@@ -44,9 +46,8 @@ def validate(
     unknown = set(defaults) - set(CELL)
     if unknown:
         raise OutcomesError(f"{sorted(unknown)}: expected defaults for {', '.join(CELL)} only.")
-    table = table.rename(columns={a: b for a, b in _ALIASES.items() if b not in table})
-    table = table.reset_index(drop=True)
     check = _Check(source, where or [f"row {i}" for i in range(1, len(table) + 1)])
+    table = _named(table, source)
     if "pass_flags" in table:
         table, check = _one_row_an_attempt(table, check)
     for column in CELL:
@@ -59,6 +60,10 @@ def validate(
                 )
             table[column] = given
         table[column] = check.names(table, column)
+    if {"rl", "post"} <= set(table["arm"]):
+        raise OutcomesError(
+            f"{source}: has the arms 'rl' and 'post', which mean the same. Rename one of them."
+        )
     table["arm"] = table["arm"].replace({"rl": "post"})
     shape = kind(table)
     foreign = set(table) & set().union(*_SHAPES.values()) - set(_SHAPES[shape])
@@ -72,8 +77,24 @@ def validate(
     known = [*CELL, *_SHAPES[shape]]
     further = [column for column in table if column not in known]
     for column in further:
-        table[column] = _as_text(table[column])
+        table[column] = _texts(table[column])
     return table[known + further].reset_index(drop=True)
+
+
+def _named(table, source) -> pd.DataFrame:
+    """A copy with our names of columns, each there once, its values as plain objects or numbers."""
+    doubled = table.columns[table.columns.duplicated()]
+    if len(doubled):
+        raise OutcomesError(f"{source}: column {doubled[0]!r} is there twice; drop one of the two.")
+    for other, ours in _ALIASES.items():
+        if other in table and ours in table:
+            raise OutcomesError(
+                f"{source}: has both {other!r} and {ours!r}, which mean the same here. Drop or "
+                "rename the one that is not meant."
+            )
+    table = table.rename(columns=_ALIASES).reset_index(drop=True)
+    coded = [column for column in table if isinstance(table[column].dtype, pd.CategoricalDtype)]
+    return table.astype(dict.fromkeys(coded, object))
 
 
 class _Check:
@@ -86,10 +107,8 @@ class _Check:
         if bad.any():
             i = int(bad.to_numpy().argmax())
             more = f" ({bad.sum()} rows like this)" if bad.sum() > 1 else ""
-            value = values.iloc[i]
-            value = value.item() if hasattr(value, "item") else value
             raise OutcomesError(
-                f"{self.source}, {self.where[i]}, column {column!r}: got {value!r}, "
+                f"{self.source}, {self.where[i]}, column {column!r}: got {shown(values.iloc[i])}, "
                 f"expected {expected}.{more}"
             )
 
@@ -105,65 +124,58 @@ class _Check:
 
     def names(self, table, column) -> pd.Series:
         values = table[column]
-        self.refuse(~values.map(_is_name), column, values, "a name: text, or a whole number")
+        good = values.map(is_name).astype(bool)
+        self.refuse(~good, column, values, "a name: text that UTF-8 can write, or a whole number")
         return values.astype(str)
 
     def whole(self, table, column, least: int) -> pd.Series:
         values = table[column]
-        numbers = pd.to_numeric(values, errors="coerce")
-        bad = numbers.isna() | (numbers < least) | (numbers != numbers.round())
-        bad |= numbers.abs() > 2**53  # past this, floats no longer tell whole numbers apart
-        self.refuse(
-            bad,
-            column,
-            values,
-            f"a whole number of at least {least} (a count, never a rate or blank)",
-        )
-        return numbers.astype("int64")
+        if values.dtype.kind not in "iu":  # those are whole numbers already
+            values = values.astype(object).map(as_whole).astype(object)
+        bad = values.isna() | (values.fillna(least) < least)
+        expected = f"a whole number of at least {least} (a count, never a rate or blank)"
+        self.refuse(bad, column, table[column], expected)
+        return values.astype("int64")
 
 
-def _is_name(value) -> bool:
-    if isinstance(value, str):
-        return value != "" and value.isprintable()
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _as_text(values: pd.Series) -> pd.Series:
-    """Text that every format can hold; nulls stay null."""
-    text = values.map(
-        lambda v: str(v).encode("utf-8", "replace").decode("utf-8"), na_action="ignore"
-    )
-    return text.mask(text == "").astype("str")
+def _texts(values: pd.Series) -> pd.Series:
+    return values.astype(object).map(as_text).astype("str")
 
 
 def _one_row_an_attempt(table, check):
     """`pass_flags`, a list a task, becomes one row an attempt, numbered from 0."""
+    both = {"attempt", "passed"} & set(table)
+    if both:
+        raise OutcomesError(
+            f"{check.source}: {sorted(both)[0]!r} beside pass_flags; expected a row a task with "
+            "all its attempts in pass_flags, or a row an attempt."
+        )
     flags = table["pass_flags"].map(lambda v: list(v) if hasattr(v, "__array__") else v)
     check.refuse(
-        flags.map(lambda v: not isinstance(v, list) or not v), "pass_flags", flags,
+        flags.map(lambda v: not isinstance(v, list) or not v).astype(bool), "pass_flags", flags,
         "a list of true, false or null, one an attempt",
     )  # fmt: skip
-    for column, of_flags in (("n", len), ("c", lambda v: sum(flag is True for flag in v))):
+    for column, of_flags in (("n", len), ("c", lambda v: sum(as_passed(f) is True for f in v))):
         if column in table:
             wrong = check.whole(table, column, 0) != flags.map(of_flags)
             check.refuse(wrong, column, table[column], "what the pass_flags of the row add up to")
     table = table.assign(passed=flags).drop(columns=["pass_flags", "n", "c"], errors="ignore")
     table = table.explode("passed")
-    source_row = table.index
     table["attempt"] = table.groupby(level=0).cumcount()
-    check = _Check(check.source, [check.where[i] for i in source_row])
+    check = _Check(check.source, [check.where[i] for i in table.index])
     return table.reset_index(drop=True), check
 
 
 def _attempts(table, check):
     check.need(table, ["task", "passed"])
     table["task"] = check.names(table, "task")
-    passed = table["passed"].map(_as_passed).astype(object)
-    check.refuse(
-        passed.map(lambda v: v is _BAD), "passed", table["passed"],
-        "true, false, or null for a missing outcome; turn a score into pass or fail first",
-    )  # fmt: skip
-    table["passed"] = passed.astype("boolean")
+    if table["passed"].dtype != "boolean":
+        passed = table["passed"].astype(object).map(as_passed).astype(object)
+        check.refuse(
+            passed.map(lambda v: v is None).astype(bool), "passed", table["passed"],
+            "true, false, or null for a missing outcome; turn a score into pass or fail first",
+        )  # fmt: skip
+        table["passed"] = passed.astype("boolean")
     if "attempt" in table:
         table["attempt"] = check.whole(table, "attempt", 0)
     else:
@@ -179,25 +191,9 @@ def _attempts(table, check):
             "last one wins."
         )
     reason = table["reason"] if "reason" in table else pd.Series(None, table.index, dtype=object)
-    reason = _as_text(reason)
+    reason = _texts(reason)
     table["reason"] = reason.mask(table["passed"].isna() & reason.isna(), "no reason given")
     return table[~repeated]
-
-
-_BAD = object()
-
-
-def _as_passed(value):
-    if value is None or value is pd.NA or value != value:
-        return pd.NA
-    if isinstance(value, str):
-        return {"true": True, "1": True, "false": False, "0": False, "": pd.NA}.get(
-            value.strip().lower(), _BAD
-        )
-    try:
-        return {1: True, 0: False}.get(value, _BAD)
-    except TypeError:  # a list or an object
-        return _BAD
 
 
 def _counts(table, check):
@@ -214,12 +210,10 @@ def _counts(table, check):
 
 def _histogram(table, check):
     check.need(table, ["n", "c", "tasks"])
-    table["task"] = table.get("task", None)
-    named = table["task"].map(lambda v: v is not None and v == v and v != "")
-    check.refuse(
-        named, "task", table["task"], "no task name in a histogram row, which stands for many"
-    )
-    table["task"] = pd.Series(None, table.index, dtype="str")
+    names = _texts(table["task"]) if "task" in table else pd.Series(None, table.index, dtype="str")
+    expected = "no task name in a histogram row, which stands for many"
+    check.refuse(names.notna(), "task", names, expected)
+    table["task"] = names
     table["tasks"] = check.whole(table, "tasks", 0)
     return _checked_n_c(table, check)
 
@@ -236,6 +230,7 @@ def _checked_n_c(table, check):
 
 
 def warn(message: str) -> None:
+    """Say what could not be read without doubt, as an OutcomesWarning."""
     warnings.warn(message, OutcomesWarning, stacklevel=4)
 
 
