@@ -231,10 +231,9 @@ def _join(part, total, other, other_total):
 def _attend_in_halves(query, keys, values, hidden, softcap):
     """Attention and log-sum-exp of ``query``, [groups, kv heads, q, size], in two halves of keys.
 
-    Two threads then have equally much to do where the heads are odd in number, and the scores of
-    a half are more likely to stay in the processor's cache.
+    Where groups times heads are odd in number, two threads have equally much to do only so.
     """
-    if keys.shape[2] % 2 or not keys.is_contiguous():
+    if len(keys) * keys.shape[1] % 2 == 0 or keys.shape[2] % 2 or not keys.is_contiguous():
         out, log_sum_exp = _attend(query, keys, values, hidden, softcap)
         return out, log_sum_exp()
     if hidden is not None:

@@ -50,8 +50,9 @@ def why_uncovered(config) -> str | None:
 def reading(model, implementation: str | None = None):
     """The model in evaluation mode, without gradients, with this attention; restored at the end."""
     training, before = model.training, model.config._attn_implementation
-    model.eval()
     try:
+        if training:
+            model.eval()
         if implementation is not None:
             model.set_attn_implementation(implementation)
         with torch.no_grad():
@@ -59,7 +60,8 @@ def reading(model, implementation: str | None = None):
     finally:
         if implementation is not None:
             model.set_attn_implementation(before)
-        model.train(training)
+        if training:
+            model.train()
 
 
 class SharedMemory:
