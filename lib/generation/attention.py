@@ -18,8 +18,8 @@ class Slots:
 
     ``store`` is [layers, 2, n, kv heads, room + 1, head size], keys then values; place ``room`` is
     written by padding and never read. Slot i has ``length[i]`` own tokens, at positions from
-    ``offset[i]`` on, after the prefix ``prefixes[prefix[i]]``, [layers, 2, kv heads, offset[i],
-    head size], or, where ``prefix[i]`` is -1, after nothing.
+    ``offset[i]`` on, after prefix number ``prefix[i]`` or, where that is -1, after nothing.
+    ``shared`` is [layers, 2, prefixes, kv heads, longest, head size].
     """
 
     def __init__(self, config, number: int, room: int, like: torch.Tensor):
@@ -31,7 +31,8 @@ class Slots:
         self.length = np.zeros(number, dtype=np.int64)
         self.prefix = np.full(number, -1)
         self.offset = np.zeros(number, dtype=np.int64)
-        self.prefixes: dict[int, torch.Tensor] = {}
+        self.shared = like.new_zeros(layers, 2, 0, kv_heads, 0, size)
+        self._some = (), self.shared
 
     @property
     def room(self) -> int:
@@ -42,7 +43,7 @@ class Slots:
         """Make place for at least ``room`` own tokens a sequence."""
         if room > self.room:
             shape = list(self.store.shape)
-            shape[4] = -(-room // 32) * 32 + 1
+            shape[4] = -(-max(room, self.room * 3 // 2) // 32) * 32 + 1
             grown = self.store.new_zeros(shape)
             held = int(self.length.max(initial=0))
             grown[:, :, :, :, :held] = self.store[:, :, :, :, :held]
@@ -55,6 +56,33 @@ class Slots:
             self.store[:, :, there] = self.store[:, :, here]
             for column in (self.length, self.prefix, self.offset):
                 column[there] = column[here]
+
+    def share(self, users: Sequence[Sequence[int]], prefixes: Sequence[torch.Tensor]) -> None:
+        """Give each prefix, [layers, 2, kv heads, length, head size], to empty slots that use it.
+
+        Prefixes that no slot uses any more are forgotten.
+        """
+        used, renumbered = np.unique(self.prefix[self.prefix >= 0], return_inverse=True)
+        self.prefix[self.prefix >= 0] = renumbered
+        for number, (slots, prefix) in enumerate(zip(users, prefixes, strict=True), len(used)):
+            self.prefix[slots], self.offset[slots] = number, prefix.shape[3]
+        kept = self.offset[self.prefix >= 0]
+        shape = list(self.shared.shape)
+        shape[2], shape[4] = len(used) + len(users), int(kept.max(initial=0))
+        shared = self.shared.new_zeros(shape)
+        held = min(shape[4], self.shared.shape[4])
+        shared[:, :, : len(used), :, :held] = self.shared[:, :, used.tolist(), :, :held]
+        for number, prefix in enumerate(prefixes, len(used)):
+            shared[:, :, number, :, : prefix.shape[3]] = prefix
+        self.shared, self._some = shared, ((), None)
+
+    def shared_of(self, numbers: np.ndarray) -> torch.Tensor:
+        """``shared`` of these prefixes alone, in rising order; the last answer is kept."""
+        if len(numbers) == self.shared.shape[2]:
+            return self.shared
+        if self._some[0] != tuple(numbers):
+            self._some = tuple(numbers), self.shared[:, :, numbers.tolist()]
+        return self._some[1]
 
 
 class Pass:
@@ -76,14 +104,34 @@ class Pass:
         self.write = torch.from_numpy(write).to(device)
         self.rows = torch.arange(high - low, device=device)[:, None]
         self.positions = torch.from_numpy(positions).to(device)
-        self.groups = []
-        for prefix in np.unique(slots.prefix[low:high]):
-            if prefix >= 0:
-                members = np.flatnonzero(slots.prefix[low:high] == prefix)
-                everyone = len(members) == high - low
-                index = slice(None) if everyone else torch.from_numpy(members).to(device)
-                self.groups.append((slots.prefixes[prefix], index))
         self.masks = {}
+        self.groups = 0
+        if (slots.prefix[low:high] >= 0).any():
+            self._seat(slots, slots.prefix[low:high], slots.offset[low:high])
+
+    def _seat(self, slots, prefix, offset):
+        """Sort the rows by prefix into [groups, seats], seats left over filled with row 0."""
+        numbers, group, sizes = np.unique(
+            prefix[prefix >= 0], return_inverse=True, return_counts=True
+        )
+        rows = np.flatnonzero(prefix >= 0)[np.argsort(group, kind="stable")]
+        group = np.sort(group)
+        seat = group * sizes.max() + np.arange(len(rows)) - (sizes.cumsum() - sizes)[group]
+        members, seats = np.zeros(len(sizes) * sizes.max(), dtype=np.int64), np.zeros_like(prefix)
+        members[seat], seats[rows] = rows, seat
+        device = self.place.device
+        self.groups, self.shared = len(numbers), slots.shared_of(numbers)
+        lengths = np.zeros(len(numbers), dtype=np.int64)
+        lengths[group] = offset[rows]
+        self.lengths = torch.from_numpy(lengths).to(device)
+        in_order = np.array_equal(members, np.arange(len(prefix)))
+        self.members, self.seats = (
+            slice(None) if in_order else torch.from_numpy(x).to(device) for x in (members, seats)
+        )
+        alone = prefix < 0
+        self.alone = (
+            torch.from_numpy(alone).to(device)[:, None, None, None] if alone.any() else None
+        )
 
     def attend(self, layer, query, key, value, scale, window, softcap):
         """Store the new keys and values, then attend to prefix and own part and join the two.
@@ -103,49 +151,58 @@ class Pass:
         query = (query * scale).reshape(rows, kv_heads, -1, size)
         hidden = self._own_mask(window, heads // kv_heads)
         extent = slice(self.extent)
-        out, own = _attend(query, keys[:, :, extent], values[:, :, extent], hidden, softcap)
-        for group, (prefix, members) in enumerate(self.groups):
-            start, hidden = self._prefix_mask(group, window, heads // kv_heads)
-            if start < prefix.shape[3]:
-                keys, values = prefix[layer, :, :, start:]
-                mine = query[members].transpose(0, 1)
-                shared = mine.reshape(kv_heads, -1, size)
-                part, total = _attend(shared, keys, values, hidden, softcap)
-                part = part.view(mine.shape).transpose(0, 1)
-                total = total.view(*mine.shape[:3], 1).transpose(0, 1)
-                weight = torch.sigmoid(total - own[members]).to(out.dtype)
-                out[members] = torch.lerp(out[members], part, weight)
+        out, log_sum_exp = _attend(query, keys[:, :, extent], values[:, :, extent], hidden, softcap)
+        if self.groups:
+            part, total = self._attend_prefix(layer, query, window, softcap, heads // kv_heads)
+            out = _join(part, total, out, log_sum_exp())
         out = out.view(rows, kv_heads, -1, width, size)
         return out.permute(0, 3, 1, 2, 4).reshape(rows, width, heads, size)
 
+    def _attend_prefix(self, layer, query, window, softcap, repeats):
+        """Output and log-sum-exp over the prefixes, [n, kv heads, queries, size] and [..., 1].
+
+        All queries of a group meet one copy of the keys; a row without a prefix gets no weight.
+        """
+        start, hidden = self._prefix_mask(window, repeats)
+        keys, values = self.shared[layer, :, :, :, start:]
+        seated = query[self.members].unflatten(0, (self.groups, -1)).transpose(1, 2)
+        out, total = _attend_in_halves(seated.flatten(2, 3), keys, values, hidden, softcap)
+        out, total = (
+            x.unflatten(2, seated.shape[2:4]).transpose(1, 2).flatten(0, 1)[self.seats]
+            for x in (out, total)
+        )
+        return out, total if self.alone is None else total.masked_fill(self.alone, -1e30)
+
     def _own_mask(self, window, repeats):
         """Own places hidden from a query, [n, 1, repeats * T, extent]; None if it sees all."""
-        if window not in self.masks:
+        if ("own", window) not in self.masks:
             distance = self.place[:, :, None] - torch.arange(self.extent, device=self.place.device)
             hidden = distance < 0
             if window is not None:
                 hidden |= distance >= window
             hidden = hidden.repeat(1, repeats, 1)[:, None] if bool(hidden.any()) else None
-            self.masks[window] = hidden
-        return self.masks[window]
+            self.masks["own", window] = hidden
+        return self.masks["own", window]
 
-    def _prefix_mask(self, group, window, repeats):
-        """The first place of the prefix that any query sees, and what is hidden from some."""
-        if window is None:
-            return 0, None
-        if (group, window) not in self.masks:
-            prefix, members = self.groups[group]
-            positions, length = self.positions[members], prefix.shape[3]
-            start = min(max(int(positions.min()) - window + 1, 0), length)
-            places = torch.arange(start, length, device=positions.device)
-            hidden = positions[:, :, None] - places >= window
-            hidden = hidden.repeat(1, repeats, 1).flatten(0, 1) if bool(hidden.any()) else None
-            self.masks[group, window] = start, hidden
-        return self.masks[group, window]
+    def _prefix_mask(self, window, repeats):
+        """The first place that a query sees, and what is hidden, [groups, 1, queries, places]."""
+        if ("prefix", window) not in self.masks:
+            longest = self.shared.shape[4]
+            start = 0
+            if window is not None:
+                start = min(max(int(self.positions.min()) - window + 1, 0), longest - 1)
+            places = torch.arange(start, longest, device=self.place.device)
+            hidden = (places >= self.lengths[:, None])[:, None, None]
+            if window is not None:
+                far = self.positions[self.members][:, :, None] - places >= window
+                far = far.repeat(1, repeats, 1).unflatten(0, (self.groups, -1)).flatten(1, 2)
+                hidden = hidden | far[:, None]
+            self.masks["prefix", window] = start, hidden if bool(hidden.any()) else None
+        return self.masks["prefix", window]
 
 
 def _attend(query, keys, values, hidden, softcap):
-    """Softmax attention and the log-sum-exp of its scores: [..., q, size] and [..., q, 1].
+    """Softmax attention, [..., q, size], and a function for the log-sum-exp of its scores.
 
     ``query`` is [..., q, size] and scaled, ``keys`` and ``values`` [..., k, size]; scores where
     ``hidden`` (broadcast to [..., q, k]) get a large negative value, finite so that a part hidden
@@ -157,8 +214,35 @@ def _attend(query, keys, values, hidden, softcap):
     if hidden is not None:
         scores.masked_fill_(hidden, -1e30)
     weights = scores.softmax(-1)
-    total = scores.amax(-1, keepdim=True) - weights.amax(-1, keepdim=True).log()
-    return weights.to(values.dtype) @ values, total
+
+    def log_sum_exp():
+        # The largest score and its weight say what the softmax divided by: no second exp is taken.
+        return scores.amax(-1, keepdim=True) - weights.amax(-1, keepdim=True).log()
+
+    return weights.to(values.dtype) @ values, log_sum_exp
+
+
+def _join(part, total, other, other_total):
+    """Attention over two sets of keys, from either set's output and log-sum-exp."""
+    share = torch.sigmoid(total - other_total).to(part.dtype)
+    return torch.lerp(other, part, share)
+
+
+def _attend_in_halves(query, keys, values, hidden, softcap):
+    """Attention and log-sum-exp of ``query``, [groups, kv heads, q, size], in two halves of keys.
+
+    Where groups times heads are odd in number, two threads have equally much to do only so.
+    """
+    if len(keys) * keys.shape[1] % 2 == 0 or keys.shape[2] % 2 or not keys.is_contiguous():
+        out, log_sum_exp = _attend(query, keys, values, hidden, softcap)
+        return out, log_sum_exp()
+    if hidden is not None:
+        hidden = hidden.unflatten(-1, (2, -1)).transpose(-3, -2)
+    query = query[:, :, None].expand(-1, -1, 2, -1, -1)
+    keys, values = keys.unflatten(2, (2, -1)), values.unflatten(2, (2, -1))
+    out, log_sum_exp = _attend(query, keys, values, hidden, softcap)
+    (first, second), (one, two) = out.unbind(2), log_sum_exp().unbind(2)
+    return _join(first, one, second, two), torch.logaddexp(one, two)
 
 
 def _shared_prefix_attention(

@@ -50,8 +50,9 @@ def why_uncovered(config) -> str | None:
 def reading(model, implementation: str | None = None):
     """The model in evaluation mode, without gradients, with this attention; restored at the end."""
     training, before = model.training, model.config._attn_implementation
-    model.eval()
     try:
+        if training:
+            model.eval()
         if implementation is not None:
             model.set_attn_implementation(implementation)
         with torch.no_grad():
@@ -59,7 +60,8 @@ def reading(model, implementation: str | None = None):
     finally:
         if implementation is not None:
             model.set_attn_implementation(before)
-        model.train(training)
+        if training:
+            model.train()
 
 
 class SharedMemory:
@@ -94,10 +96,8 @@ class SharedMemory:
 
         for slot, context in enumerate(contexts):
             self._keep_common(slot, context)
-        prompts = self._assign_prompts(contexts)
-        longest = max(len(c) - self.slots.offset[slot] for slot, c in enumerate(contexts))
-        self.slots.grow(int(longest) + room)
-        self._read_prompts(prompts)
+        self._read_prompts(contexts, room)
+        self.slots.grow(max(len(c) - self.slots.offset[i] for i, c in enumerate(contexts)) + room)
 
         rest = [c[len(self.cached[row]) :] for row, c in zip(self.row_at, contexts, strict=False)]
         width = max(map(len, rest))
@@ -145,37 +145,46 @@ class SharedMemory:
         self.slots.length[slot] = kept - self.slots.offset[slot]
         del cached[kept:]
 
-    def _assign_prompts(self, contexts):
-        """Slots that hold nothing, by the prompt they need; long shared prompts get a prefix."""
-        prompts = {}
-        for slot, context in enumerate(contexts):
-            if not self.cached[self.row_at[slot]] and len(context) > 1:
-                prompts.setdefault(tuple(context[:-1]), []).append(slot)
-        used = set(self.slots.prefix.tolist())
-        self.slots.prefixes = {p: kept for p, kept in self.slots.prefixes.items() if p in used}
-        number = max(used) + 1
-        for prompt, users in prompts.items():
-            if (len(users) - 1) * len(prompt) >= SHARE_FROM:
-                self.slots.prefix[users], self.slots.offset[users] = number, len(prompt)
-                number += 1
-        return prompts
+    def _read_prompts(self, contexts, room):
+        """Compute once what empty slots have to read, and give it to all slots that need it.
 
-    def _read_prompts(self, prompts):
+        A prompt ends before the last token, whose logits each row computes for itself, and at an
+        even number of tokens, which the attention splits in halves.
+        """
+        users = {}
+        for slot, context in enumerate(contexts):
+            length = (len(context) - 1) // 2 * 2
+            if length and not self.cached[self.row_at[slot]]:
+                users.setdefault(tuple(context[:length]), []).append(slot)
+        saved = sum((len(slots) - 1) * len(prompt) for prompt, slots in users.items())
+        shared = [prompt for prompt in users if len(users[prompt]) > 1 and saved >= SHARE_FROM]
+        own = users.keys() - shared
+        self.slots.grow(max(map(len, own), default=0) + room)
+        held = {}
+        for prompt, keys_and_values in self._compute(users):
+            if prompt in own:
+                self.slots.store[:, :, users[prompt], :, : len(prompt)] = keys_and_values[
+                    :, :, None
+                ]
+                self.slots.length[users[prompt]] = len(prompt)
+            else:
+                held[prompt] = keys_and_values
+            for slot in users[prompt]:
+                self.cached[self.row_at[slot]] = list(prompt)
+        if held:
+            self.slots.share([users[prompt] for prompt in held], list(held.values()))
+
+    def _compute(self, prompts):
+        """Each prompt and its keys and values, [layers, 2, kv heads, length, head size]."""
         waiting = sorted(prompts, key=len)
         while waiting:
-            together = max(1, PASS_SCORES // len(waiting[-1]) // min(len(waiting[-1]), PASS_WIDTH))
+            longest = len(waiting[-1])
+            together = max(1, PASS_SCORES // (longest * min(longest, PASS_WIDTH)))
             batch, waiting = waiting[-together:], waiting[:-together]
-            read = self._new_slots(len(batch), len(batch[-1]))
+            read = self._new_slots(len(batch), longest)
             self._forward(read, 0, batch, head=False)
             for i, prompt in enumerate(batch):
-                users, held = prompts[prompt], read.store[:, :, i, :, : len(prompt)]
-                if (prefix := self.slots.prefix[users[0]]) >= 0:
-                    self.slots.prefixes[prefix] = held.clone()
-                else:
-                    self.slots.store[:, :, users, :, : len(prompt)] = held[:, :, None]
-                    self.slots.length[users] = len(prompt)
-                for slot in users:
-                    self.cached[self.row_at[slot]] = list(prompt)
+                yield prompt, read.store[:, :, i, :, : len(prompt)]
 
     def _forward(self, slots, low, sequences, head):
         """Run the model over these sequences of tokens in the slots from ``low`` on.

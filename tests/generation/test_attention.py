@@ -50,6 +50,35 @@ def test_log_probs_are_those_of_a_full_forward_pass(name, make, prompt, keys, fu
             contexts[row] = contexts[row] + reply.tokens + prompt(3 + row % 2, seed=turn)
 
 
+@pytest.mark.parametrize("window", [4, 15, None])
+@pytest.mark.usefixtures("sharing")
+def test_one_group_over_an_odd_number_of_heads(window, make, prompt, keys, full_forward):
+    heads = {"num_attention_heads": 6, "num_key_value_heads": 3, "sliding_window": window}
+    model, context = make(transformers.MistralConfig, **heads), prompt(13)
+    batch, contexts = Engine(model).open(keys(3)), [context] * 3
+    for new in (1, 5):
+        sampling = Sampling(temperature=1.0, max_new_tokens=new)
+        for row, reply in enumerate(batch.reply(range(3), contexts, sampling)):
+            expected = full_forward(model, contexts[row], reply.tokens)
+            assert torch.allclose(torch.tensor(reply.log_probs), expected, atol=1e-4)
+            contexts[row] = contexts[row] + reply.tokens + prompt(5, seed=row)
+
+
+@pytest.mark.usefixtures("sharing")
+def test_groups_may_rest_and_take_new_prompts(llama, prompt, keys, full_forward):
+    batch, contexts = Engine(llama).open(keys(6)), [prompt(13)] * 3 + [prompt(9, seed=1)] * 3
+    sampling = Sampling(temperature=1.0, max_new_tokens=4)
+    for turn, rows in enumerate([range(6), [4, 5], [0, 1, 2], range(6)]):
+        if turn == 2:
+            contexts[:3] = [prompt(11, seed=2)] * 3
+        for row, reply in zip(
+            rows, batch.reply(rows, [contexts[r] for r in rows], sampling), strict=True
+        ):
+            expected = full_forward(llama, contexts[row], reply.tokens)
+            assert torch.allclose(torch.tensor(reply.log_probs), expected, atol=1e-4)
+            contexts[row] = contexts[row] + reply.tokens + prompt(2, seed=row)
+
+
 @pytest.mark.usefixtures("sharing")
 def test_sharing_does_not_change_what_is_sampled(llama, prompt, keys, monkeypatch):
     contexts = [prompt(20)] * 8
@@ -70,9 +99,9 @@ def test_a_shared_prompt_is_computed_once_and_held_once(llama, prompt, keys):
     batch = Engine(llama).open(keys(8))
     batch.reply(range(8), [prompt(100)] * 8, Sampling(temperature=1.0, max_new_tokens=4))
     handle.remove()
-    assert sum(read) == 99 + 8 + 8 * 3
-    assert len(batch.memory.slots.prefixes) == 1
-    assert batch.memory.slots.room < 99
+    assert sum(read) == 98 + 8 * 2 + 8 * 3
+    assert batch.memory.slots.shared.shape[2] == 1
+    assert batch.memory.slots.room < 98
 
 
 def test_an_uncovered_architecture_says_so_and_is_right(prompt, keys, full_forward):

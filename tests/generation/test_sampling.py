@@ -63,6 +63,7 @@ def test_neighbouring_positions_have_unrelated_noise():
     key = RolloutKey(0, "a", 0).philox()
     noise = gumbel([key] * 200, range(200), 100)
     assert abs(np.corrcoef(noise[:-1].flatten(), noise[1:].flatten())[0, 1]) < 0.03
+    assert not np.isin(noise[0], noise[1:]).any()
 
 
 def test_noise_has_the_gumbel_distribution():
@@ -168,6 +169,12 @@ def test_a_winner_on_the_edge_of_the_nucleus_is_a_tie():
     logits = torch.tensor([0.5, 0.3, 0.2]).log()
     choice = choose(logits, 500, top_p=0.8 + 1e-7)
     assert torch.equal(choice.ties, choice.tokens == 2)
+
+
+def test_a_loser_on_the_edge_of_the_nucleus_that_would_win_is_a_tie():
+    logits = torch.tensor([0.5, 0.3, 0.2]).log()
+    cut, free = choose(logits, 500, top_p=0.8 - 1e-7), choose(logits, 500)
+    assert torch.equal(cut.ties, free.tokens == 2)
 
 
 def test_equal_logits_on_the_edge_of_top_k_are_a_tie():
