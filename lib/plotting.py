@@ -60,12 +60,19 @@ def _shades(names: Sequence[str]) -> dict:
     return dict(zip(names, shades, strict=False))
 
 
-def panels(titles: Sequence[str], *, across: int = 3, height: float = 2.7) -> tuple[Figure, list]:
-    """A figure with one titled panel a title, `across` in a row, axes shared: (figure, axes)."""
+def panels(
+    titles: Sequence[str], *, across: int = 3, height: float = 2.7, share: bool = True
+) -> tuple[Figure, list]:
+    """A figure with one titled panel a title, `across` in a row: (figure, axes).
+
+    share: one scale for all panels, on either axis.
+    """
     across = min(across, len(titles))
     rows = -(-len(titles) // across)
     size = (3.7 * across, height * rows)
-    figure, axes = plt.subplots(rows, across, figsize=size, sharex=True, sharey=True, squeeze=False)
+    figure, axes = plt.subplots(
+        rows, across, figsize=size, sharex=share, sharey=share, squeeze=False
+    )
     for ax in axes.flat[len(titles) :]:
         ax.set_axis_off()
     for ax, title in zip(axes.flat, titles, strict=False):
@@ -219,27 +226,43 @@ def plot_tax(rows, *, ax: Axes | None = None) -> Axes:
 
     rows: a DataFrame with pair, benchmark, value, low, high.
     """
+    ax = _intervals(rows, "pair", "benchmark", ax)
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    return ax
+
+
+def plot_conditions(rows, *, ax: Axes | None = None) -> Axes:
+    """Rates under several conditions with 95 % intervals: conditions as rows, rates as marks.
+
+    rows: a DataFrame with condition, rate (what it is called), value, low, high.
+    """
+    ax = _intervals(rows, "condition", "rate", ax)
+    ax.xaxis.set_major_formatter(PercentFormatter(1))
+    ax.set_xlim(left=0)
+    return ax
+
+
+def _intervals(rows, line, mark, ax) -> Axes:
+    """Estimates with their intervals: a line for each value of one column, a mark of another."""
     ax = ax or plt.gca()
-    pairs = list(dict.fromkeys(rows["pair"]))
-    benchmarks = list(dict.fromkeys(rows["benchmark"]))
-    shades, step = _shades(benchmarks), min(0.22, 0.8 / len(benchmarks))
-    for j, benchmark in enumerate(benchmarks):
-        part = rows[rows["benchmark"] == benchmark]
-        y = [pairs.index(pair) + step * (j - (len(benchmarks) - 1) / 2) for pair in part["pair"]]
-        ax.hlines(y, part["low"], part["high"], color=shades[benchmark], linewidth=2)
+    lines, marks = (list(dict.fromkeys(rows[column])) for column in (line, mark))
+    shades, step = _shades(marks), min(0.22, 0.8 / len(marks))
+    for j, name in enumerate(marks):
+        part = rows[rows[mark] == name]
+        y = [lines.index(one) + step * (j - (len(marks) - 1) / 2) for one in part[line]]
+        ax.hlines(y, part["low"], part["high"], color=shades[name], linewidth=2)
         ax.plot(
             part["value"],
             y,
             linestyle="",
             marker=MARKERS[j % len(MARKERS)],
-            color=shades[benchmark],
+            color=shades[name],
             markeredgecolor="white",
             markersize=6,
-            label=as_text(benchmark),
+            label=as_text(name),
         )
-    ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_yticks(range(len(pairs)), map(as_text, pairs))
-    ax.set_ylim(len(pairs) - 0.5, -0.5)
+    ax.set_yticks(range(len(lines)), map(as_text, lines))
+    ax.set_ylim(len(lines) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=None)
     return ax

@@ -5,6 +5,7 @@ a verdict and one sentence why. The verdict is a rule and nothing else (`verdict
 """
 
 from lib.claims.claim import MIME, Claim, ClaimTable, verdict
+from lib.claims.harness import harness_claims
 from lib.claims.sharpening import (
     all_claims,
     coverage_crossover,
@@ -39,6 +40,7 @@ __all__ = [
     "all_claims",
     "coverage_crossover",
     "few_rollouts_predict",
+    "harness_claims",
     "larger_cross_earlier",
     "load",
     "polarisation",

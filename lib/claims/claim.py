@@ -45,7 +45,8 @@ class Claim:
     def _shown(self, number: float) -> str:
         if np.isnan(number):
             return "-"
-        return f"{number:.0f}" if self.of else f"{number:.2f}"
+        text = f"{number:.0f}" if self.of else f"{number:.2f}"
+        return text.removeprefix("-") if float(text) == 0 else text
 
 
 class ClaimTable(list):
