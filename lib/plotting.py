@@ -259,6 +259,8 @@ def _intervals(rows, line, mark, ax) -> Axes:
             color=shades[name],
             markeredgecolor="white",
             markersize=6,
+            clip_on=False,
+            zorder=3,
             label=as_text(name),
         )
     ax.set_yticks(range(len(lines)), map(as_text, lines))
