@@ -66,7 +66,7 @@ def test_one_group_over_an_odd_number_of_heads(window, make, prompt, keys, full_
 
 @pytest.mark.usefixtures("sharing")
 def test_groups_may_rest_and_take_new_prompts(llama, prompt, keys, full_forward):
-    batch, contexts = Engine(llama).open(keys(6)), [prompt(13)] * 3 + [prompt(9, seed=1)] * 3
+    batch, contexts = Engine(llama).open(keys(6)), [prompt(9)] * 3 + [prompt(13, seed=1)] * 3
     sampling = Sampling(temperature=1.0, max_new_tokens=4)
     for turn, rows in enumerate([range(6), [4, 5], [0, 1, 2], range(6)]):
         if turn == 2:

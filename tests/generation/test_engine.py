@@ -171,7 +171,7 @@ def test_a_stop_string_ends_a_reply_and_is_cut_off(llama, tokenizer, prompt, key
 
 
 def test_a_full_context_ends_a_reply_with_that_reason(llama, prompt, keys):
-    contexts = [prompt(20), prompt(16), prompt(25), prompt(12)]
+    contexts = [prompt(20), prompt(16), prompt(25), prompt(14)]
     sampling = Sampling(temperature=1.0, max_new_tokens=6)
     replies = Engine(llama, context=20).generate(contexts, keys(4), sampling)
     assert [len(reply.tokens) for reply in replies] == [0, 4, 0, 6]
