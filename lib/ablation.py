@@ -28,24 +28,35 @@ def conditions(folders: Iterable[str | Path], environment: Environment) -> pd.Da
     The arm of each collection is its dialect. Beside `passed` stands `valid_call`: "True" where the
     attempt called a tool on offer with all required arguments, right or wrong.
     """
-    rows = []
-    for folder in folders:
-        attempts = list(read_collection(folder))
-        for parser, reading in PARSERS.items():
-            for one in regrade(attempts, environment, parser):
-                rows.append(
-                    {
-                        "benchmark": one.benchmark,
-                        "pair": one.pair,
-                        "arm": f"{CUES[one.arm]}, {reading}",
-                        "task": one.task,
-                        "attempt": one.attempt,
-                        "passed": one.passed,
-                        "reason": one.reason if one.passed is None else None,
-                        "valid_call": has_valid_call(one),
-                    }
-                )
+    rows = [
+        _row(one, reading)
+        for folder in folders
+        for parser, reading in PARSERS.items()
+        for one in regrade(read_collection(folder), environment, parser)
+    ]
     return outcomes.validate(pd.DataFrame(rows), source="collections")
+
+
+def as_collected(folders: Iterable[str | Path]) -> pd.DataFrame:
+    """As `conditions`, read as they were when collected (leniently), for tasks of several turns.
+
+    There the turns that follow depend on how the first was read, so another reading is another run.
+    """
+    rows = [_row(one, PARSERS["robust"]) for folder in folders for one in read_collection(folder)]
+    return outcomes.validate(pd.DataFrame(rows), source="collections")
+
+
+def _row(one, reading) -> dict:
+    return {
+        "benchmark": one.benchmark,
+        "pair": one.pair,
+        "arm": f"{CUES[one.arm]}, {reading}",
+        "task": one.task,
+        "attempt": one.attempt,
+        "passed": one.passed,
+        "reason": one.reason if one.passed is None else None,
+        "valid_call": has_valid_call(one),
+    }
 
 
 def whole_tasks(table: pd.DataFrame, n: int) -> pd.DataFrame:

@@ -21,3 +21,9 @@ def test_an_exact_reading_finds_no_more_than_a_lenient_one():
 
 def test_a_success_is_a_valid_call():
     assert (TABLE[TABLE["passed"]]["valid_call"] == "True").all()
+
+
+def test_the_attempts_of_several_turns_are_all_graded():
+    several = outcomes.read(ROOT / "data" / "harness_ablation" / "multi_turn.parquet")
+    assert several["passed"].notna().all()
+    assert set(several.groupby(["pair", "arm", "task"]).size()) == {8}

@@ -1,8 +1,9 @@
-"""Collect the harness ablation, write outcomes.parquet beside this file; `make ablation` does so.
+"""Collect the harness ablation and write its tables beside this file; `make ablation` runs it.
 
 Two small models on the first tasks of BFCL simple_python, in BFCL's published decoding but for at
-most 96 new tokens. It takes hours on two cores, may be stopped at any moment, and goes on where it
-was; the table is written anew after each condition. Usage: collect.py [--grade FOLDER ...]
+most 96 new tokens, and on three tasks of multi_turn_base. It takes hours on two cores, may be
+stopped at any moment, and goes on where it was; a table is written anew after each condition.
+Usage: collect.py [--grade FOLDER ...] [--grade-multi-turn FOLDER ...]
 """
 
 import argparse
@@ -20,32 +21,52 @@ CONDITIONS = [
     ("smollm2-135m-instruct", "harness"),
 ]
 TASKS, ATTEMPTS = 40, 32
+MULTI_TURN = [("gemma-3-270m", "harness"), ("smollm2-135m-instruct", "chat")]
+MULTI_TURN_TASKS, MULTI_TURN_ATTEMPTS = 3, 8
 SETTINGS = ["--temperature", "0.4", "--top-p", "0.95", "--max-new-tokens", "96"]
 
 
-def collect(model, dialect) -> Path:
-    out = ROOT / "build" / "harness_ablation" / f"{model}-{dialect}"
-    size = ["-n", str(ATTEMPTS), "--tasks", str(TASKS)]
+def collect(benchmark, model, dialect, tasks, attempts) -> Path:
+    out = ROOT / "build" / "harness_ablation" / f"{benchmark}-{model}-{dialect}"
+    size = ["-n", str(attempts), "--tasks", str(tasks)]
     names = ["--dialect", dialect, "--pair", model, "--arm", dialect, "-o", str(out)]
-    if command_line(["collect", "bfcl:simple_python", model, *size, *SETTINGS, *names]):
+    if command_line(["collect", f"bfcl:{benchmark}", model, *size, *SETTINGS, *names]):
         raise SystemExit(f"{out}: not finished; run this again to go on")
     return out
 
 
 def write(folders) -> None:
     table = ablation.conditions(folders, open_benchmark("bfcl:simple_python"))
-    outcomes.write(ablation.whole_tasks(table, ATTEMPTS), HERE / "outcomes.parquet")
-    print(f"{len(table)} graded attempts, written to {HERE / 'outcomes.parquet'}")
+    _write(ablation.whole_tasks(table, ATTEMPTS), "outcomes.parquet")
+
+
+def write_multi_turn(folders) -> None:
+    _write(ablation.as_collected(folders), "multi_turn.parquet")
+
+
+def _write(table, name) -> None:
+    outcomes.write(table, HERE / name)
+    print(f"{name}: {len(table)} graded attempts")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ("--grade", "--grade-multi-turn"):
+        parser.add_argument(name, nargs="+", type=Path, metavar="FOLDER", help="grade only")
+    given = parser.parse_args()
+    if given.grade:
+        write(given.grade)
+    if given.grade_multi_turn:
+        write_multi_turn(given.grade_multi_turn)
+    if given.grade or given.grade_multi_turn:
+        return
+    done = []
+    for model, dialect in CONDITIONS:
+        done.append(collect("simple_python", model, dialect, TASKS, ATTEMPTS))
+        write(done)
+    size = MULTI_TURN_TASKS, MULTI_TURN_ATTEMPTS
+    write_multi_turn([collect("multi_turn_base", *one, *size) for one in MULTI_TURN])
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--grade", nargs="+", type=Path, metavar="FOLDER", help="grade these only")
-    given = parser.parse_args().grade
-    if given:
-        write(given)
-    else:
-        done = []
-        for model, dialect in CONDITIONS:
-            done.append(collect(model, dialect))
-            write(done)
+    main()
