@@ -11,6 +11,8 @@ import torch
 from transformers import AttentionInterface
 
 NAME = "shared_prefix"
+HIDDEN = -1e30
+"""Score of what a query must not see: finite, so that a part hidden as a whole has no NaN."""
 
 
 class Slots:
@@ -134,10 +136,11 @@ class Pass:
         )
 
     def attend(self, layer, query, key, value, scale, window, softcap):
-        """Store the new keys and values, then attend to prefix and own part and join the two.
+        """Store the new keys and values, then attend to the prefix and to the row's own tokens.
 
-        With (o, z) the output and log-sum-exp of the scores of either part, the whole softmax gives
-        o = o_own + sigmoid(z_prefix - z_own) (o_prefix - o_own).
+        The prefix enters the row's softmax as one more key. With s the scores of the prefix's keys,
+        that key's score is log sum exp s and its value softmax(s) V, which makes the whole equal to
+        one softmax over all keys.
 
         ``query`` is [n, heads, T, head size], ``key`` and ``value`` [n, kv heads, T, head size];
         returns [n, T, heads, head size].
@@ -149,12 +152,16 @@ class Pass:
         values.transpose(1, 2)[self.rows, self.write] = value.transpose(1, 2)
 
         query = (query * scale).reshape(rows, kv_heads, -1, size)
+        keys, values = keys[:, :, : self.extent], values[:, :, : self.extent]
         hidden = self._own_mask(window, heads // kv_heads)
-        extent = slice(self.extent)
-        out, log_sum_exp = _attend(query, keys[:, :, extent], values[:, :, extent], hidden, softcap)
+        scores = _scores(query, keys, hidden, softcap)
         if self.groups:
-            part, total = self._attend_prefix(layer, query, window, softcap, heads // kv_heads)
-            out = _join(part, total, out, log_sum_exp())
+            value, score = self._attend_prefix(layer, query, window, softcap, heads // kv_heads)
+            weights = torch.cat([scores, score], -1).softmax(-1).to(values.dtype)
+            out = weights[..., :-1] @ values
+            out.addcmul_(weights[..., -1:], value)
+        else:
+            out = scores.softmax(-1).to(values.dtype) @ values
         out = out.view(rows, kv_heads, -1, width, size)
         return out.permute(0, 3, 1, 2, 4).reshape(rows, width, heads, size)
 
@@ -166,12 +173,12 @@ class Pass:
         start, hidden = self._prefix_mask(window, repeats)
         keys, values = self.shared[layer, :, :, :, start:]
         seated = query[self.members].unflatten(0, (self.groups, -1)).transpose(1, 2)
-        out, total = _attend_in_halves(seated.flatten(2, 3), keys, values, hidden, softcap)
+        out, total = _attend(seated.flatten(2, 3), keys, values, hidden, softcap)
         out, total = (
             x.unflatten(2, seated.shape[2:4]).transpose(1, 2).flatten(0, 1)[self.seats]
             for x in (out, total)
         )
-        return out, total if self.alone is None else total.masked_fill(self.alone, -1e30)
+        return out, total if self.alone is None else total.masked_fill(self.alone, HIDDEN)
 
     def _own_mask(self, window, repeats):
         """Own places hidden from a query, [n, 1, repeats * T, extent]; None if it sees all."""
@@ -201,48 +208,28 @@ class Pass:
         return self.masks["prefix", window]
 
 
-def _attend(query, keys, values, hidden, softcap):
-    """Softmax attention, [..., q, size], and a function for the log-sum-exp of its scores.
-
-    ``query`` is [..., q, size] and scaled, ``keys`` and ``values`` [..., k, size]; scores where
-    ``hidden`` (broadcast to [..., q, k]) get a large negative value, finite so that a part hidden
-    as a whole has no NaN and no weight.
-    """
+def _scores(query, keys, hidden, softcap):
+    """Scores of scaled queries, [..., q, size], for keys, [..., k, size]; ``hidden`` broadcasts."""
     scores = (query @ keys.mT).float()
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
-    if hidden is not None:
-        scores.masked_fill_(hidden, -1e30)
-    weights = scores.softmax(-1)
-
-    def log_sum_exp():
-        # The largest score and its weight say what the softmax divided by: no second exp is taken.
-        return scores.amax(-1, keepdim=True) - weights.amax(-1, keepdim=True).log()
-
-    return weights.to(values.dtype) @ values, log_sum_exp
+    return scores if hidden is None else scores.masked_fill_(hidden, HIDDEN)
 
 
-def _join(part, total, other, other_total):
-    """Attention over two sets of keys, from either set's output and log-sum-exp."""
-    share = torch.sigmoid(total - other_total).to(part.dtype)
-    return torch.lerp(other, part, share)
+def _attend(query, keys, values, hidden, softcap):
+    """Softmax attention and the log-sum-exp of its scores, [groups, kv heads, q, size] and [.., 1].
 
-
-def _attend_in_halves(query, keys, values, hidden, softcap):
-    """Attention and log-sum-exp of ``query``, [groups, kv heads, q, size], in two halves of keys.
-
-    Where groups times heads are odd in number, two threads have equally much to do only so.
+    On a CPU this is the kernel behind ``scaled_dot_product_attention``, which does not hand out the
+    log-sum-exp: it keeps the scores of many queries in the processor's cache.
     """
-    if len(keys) * keys.shape[1] % 2 == 0 or keys.shape[2] % 2 or not keys.is_contiguous():
-        out, log_sum_exp = _attend(query, keys, values, hidden, softcap)
-        return out, log_sum_exp()
-    if hidden is not None:
-        hidden = hidden.unflatten(-1, (2, -1)).transpose(-3, -2)
-    query = query[:, :, None].expand(-1, -1, 2, -1, -1)
-    keys, values = keys.unflatten(2, (2, -1)), values.unflatten(2, (2, -1))
-    out, log_sum_exp = _attend(query, keys, values, hidden, softcap)
-    (first, second), (one, two) = out.unbind(2), log_sum_exp().unbind(2)
-    return _join(first, one, second, two), torch.logaddexp(one, two)
+    if query.device.type == "cpu" and softcap is None:
+        if hidden is not None:
+            hidden = query.new_zeros(hidden.shape).masked_fill_(hidden, HIDDEN)
+        flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+        out, total = flash(query, keys, values, attn_mask=hidden, scale=1.0)
+        return out, total[..., None]
+    scores = _scores(query, keys, hidden, softcap)
+    return scores.softmax(-1).to(values.dtype) @ values, scores.logsumexp(-1, keepdim=True)
 
 
 def _shared_prefix_attention(

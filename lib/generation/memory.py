@@ -148,14 +148,12 @@ class SharedMemory:
     def _read_prompts(self, contexts, room):
         """Compute once what empty slots have to read, and give it to all slots that need it.
 
-        A prompt ends before the last token, whose logits each row computes for itself, and at an
-        even number of tokens, which the attention splits in halves.
+        A prompt ends before the last token, whose logits each row computes for itself.
         """
         users = {}
         for slot, context in enumerate(contexts):
-            length = (len(context) - 1) // 2 * 2
-            if length and not self.cached[self.row_at[slot]]:
-                users.setdefault(tuple(context[:length]), []).append(slot)
+            if len(context) > 1 and not self.cached[self.row_at[slot]]:
+                users.setdefault(tuple(context[:-1]), []).append(slot)
         saved = sum((len(slots) - 1) * len(prompt) for prompt, slots in users.items())
         shared = [prompt for prompt in users if len(users[prompt]) > 1 and saved >= SHARE_FROM]
         own = users.keys() - shared
