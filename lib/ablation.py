@@ -70,7 +70,8 @@ def whole_tasks(table: pd.DataFrame, n: int) -> pd.DataFrame:
 
 def valid_calls(table: pd.DataFrame) -> pd.DataFrame:
     """The same attempts, where passing means to have made a valid call."""
-    return table.assign(passed=table["valid_call"] == "True").drop(columns="valid_call")
+    called = (table["valid_call"] == "True").astype("boolean")
+    return table.assign(passed=called.mask(table["passed"].isna())).drop(columns="valid_call")
 
 
 def rates(table: pd.DataFrame, K: int, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:
@@ -119,10 +120,10 @@ def _counts(cell: pd.DataFrame) -> metrics.Counts:
     return metrics.Counts(np.asarray(table["c"]), np.asarray(table["n"]), names=list(table["task"]))
 
 
-def live(model: str = "smollm2-135m-instruct", tasks: int = 3, n: int = 4) -> pd.DataFrame:
+def live(model: str = "smollm2-135m-instruct", tasks: int = 2, n: int = 2) -> pd.DataFrame:
     """The conditions of a small collection made here and now.
 
-    Needs `make benchmarks models`; a minute on two cores, with a bar.
+    Needs `make benchmarks models`; a minute on two cores.
     """
     import tempfile
 
@@ -143,5 +144,5 @@ def live(model: str = "smollm2-135m-instruct", tasks: int = 3, n: int = 4) -> pd
         for out, (name, dialect) in zip(folders, dialects.items(), strict=True):
             policy = LocalPolicy(Engine(weights, tokenizer), dialect, sampling, name=model)
             few = environment.tasks()[:tasks]
-            collect(policy, environment, few, n, out, pair=model, arm=name, progress=True)
+            collect(policy, environment, few, n, out, pair=model, arm=name)
         return conditions(folders, environment)

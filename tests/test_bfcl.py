@@ -14,7 +14,8 @@ from lib.benchmarks.bfcl import BFCL, MAX_ROUNDS, MULTI_TURN, SINGLE_TURN
 from lib.benchmarks.bfcl_calls import RefusedCall, admit, to_tool
 from lib.envs import Environment, Episode, null, play
 from lib.harness import parse_tool_calls
-from lib.trajectory import Message, Tool, ToolCall
+from lib.policies import Context, Harness
+from lib.trajectory import Message, Tool, ToolCall, offered_tools
 
 
 def test_a_missing_package_gives_the_command(monkeypatch):
@@ -353,3 +354,26 @@ def test_memory_stays_over_1600_rollouts(base):
     grown = (process.memory_info().rss - before) / 2**20
     assert grown < 20
     assert not states()
+
+
+@pytest.mark.parametrize("precision", ["2_000_000", "2000000", 2_000_000, [2_000_000], None])
+def test_a_number_that_would_run_for_hours_is_refused_however_it_is_written(precision):
+    call = ToolCall("logarithm", {"value": 10.5, "base": 3, "precision": precision})
+    with pytest.raises(RefusedCall, match="must be a number of 1000 at most"):
+        admit(call, {"logarithm"})
+
+
+def test_tools_that_come_late_are_told_once_and_the_prompt_only_grows():
+    category = BFCL("multi_turn_miss_func")
+    for task in category.tasks()[:20]:
+        episode = category.reset(task, 0)
+        messages, said, before = list(episode.messages), Harness(), ""
+        while not episode.done:
+            tools = offered_tools(episode.tools, messages)
+            prompt = said.prompt(Context(episode.system, tools, tuple(messages)))
+            assert prompt.startswith(before)
+            assert all(prompt.count(f"def {tool.name}(") == 1 for tool in tools)
+            reply = Message("assistant", "no")
+            before = prompt + reply.content
+            messages += [reply, *episode.step(reply)]
+        episode.close()

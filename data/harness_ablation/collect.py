@@ -2,7 +2,7 @@
 
 Two small models on the first tasks of BFCL simple_python, in BFCL's published decoding but for at
 most 96 new tokens, and on three tasks of multi_turn_base. It takes hours on two cores, may be
-stopped at any moment, and goes on where it was; a table is written anew after each condition.
+stopped at any moment, and goes on where it was; the tables are written when all is collected.
 Usage: collect.py [--grade FOLDER ...] [--grade-multi-turn FOLDER ...]
 """
 
@@ -20,6 +20,7 @@ CONDITIONS = [
     ("smollm2-135m-instruct", "chat"),
     ("smollm2-135m-instruct", "harness"),
 ]
+NAMES = {"gemma-3-270m": "gemma-3-270m", "smollm2-135m-instruct": "SmolLM2-135M-Instruct"}
 TASKS, ATTEMPTS = 40, 32
 MULTI_TURN = [("gemma-3-270m", "harness"), ("smollm2-135m-instruct", "chat")]
 MULTI_TURN_TASKS, MULTI_TURN_ATTEMPTS = 3, 8
@@ -29,7 +30,7 @@ SETTINGS = ["--temperature", "0.4", "--top-p", "0.95", "--max-new-tokens", "96"]
 def collect(benchmark, model, dialect, tasks, attempts) -> Path:
     out = ROOT / "build" / "harness_ablation" / f"{benchmark}-{model}-{dialect}"
     size = ["-n", str(attempts), "--tasks", str(tasks)]
-    names = ["--dialect", dialect, "--pair", model, "--arm", dialect, "-o", str(out)]
+    names = ["--dialect", dialect, "--pair", NAMES[model], "--arm", dialect, "-o", str(out)]
     if command_line(["collect", f"bfcl:{benchmark}", model, *size, *SETTINGS, *names]):
         raise SystemExit(f"{out}: not finished; run this again to go on")
     return out
@@ -60,10 +61,7 @@ def main():
         write_multi_turn(given.grade_multi_turn)
     if given.grade or given.grade_multi_turn:
         return
-    done = []
-    for model, dialect in CONDITIONS:
-        done.append(collect("simple_python", model, dialect, TASKS, ATTEMPTS))
-        write(done)
+    write([collect("simple_python", *one, TASKS, ATTEMPTS) for one in CONDITIONS])
     size = MULTI_TURN_TASKS, MULTI_TURN_ATTEMPTS
     write_multi_turn([collect("multi_turn_base", *one, *size) for one in MULTI_TURN])
 

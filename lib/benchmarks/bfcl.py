@@ -76,6 +76,11 @@ class BFCL:
         self._gold = {entry["id"]: entry["ground_truth"] for entry in gold}
         self._documents = _Documents(data / "multi_turn_func_doc")
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """What beside the task decides what a policy is told and how it is graded."""
+        return {"package": f"bfcl-eval {VERSION}", "system": self.system}
+
     def tasks(self) -> tuple[str, ...]:
         """Return BFCL's ids, such as ``multi_turn_base_0``, in BFCL's order."""
         return tuple(self._entries)

@@ -42,9 +42,10 @@ def admit(call: ToolCall, names: Collection[str]) -> str:
         if not isinstance(key, str) or not key.isidentifier() or keyword.iskeyword(key):
             raise RefusedCall(f"{call.name} has no argument {str(key)[:80]!r}")
         _check_value(value, MAX_DEPTH)
-        limit = _LIMITS.get((call.name, key), math.inf)
-        if isinstance(value, (int, float)) and abs(value) > limit:
-            raise RefusedCall(f"{key} of {call.name} may be {limit} at most")
+        limit = _LIMITS.get((call.name, key))
+        # Anything but a number is refused as well: a tool may read "2_000_000" as one.
+        if limit and not (type(value) in (int, float) and abs(value) <= limit):
+            raise RefusedCall(f"{key} of {call.name} must be a number of {limit} at most")
     arguments = ", ".join(f"{key}={_literal(value)}" for key, value in call.arguments.items())
     text = f"{call.name}({arguments})"
     if _read(text) != (call.name, call.arguments):

@@ -150,6 +150,10 @@ class Chooser:
         truncated = (self.top_p < 1) | (self.top_k > 0)
         if bool(truncated.any()):
             tokens, ties = _choose_within(perturbed, scaled, self.top_p, self.top_k)
+            free = ~truncated[:, 0]
+            if bool(free.any()):  # rows that keep all tokens race all of them
+                best, order = perturbed[free].topk(2)
+                tokens[free], ties[free] = order[:, 0], best[:, 0] - best[:, 1] < NEAR
         else:
             best, order = perturbed.topk(2)
             tokens, ties = order[:, 0], best[:, 0] - best[:, 1] < NEAR

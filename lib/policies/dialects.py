@@ -57,7 +57,10 @@ class Harness(_Text):
     stops: tuple[str, ...] = STOPS_PAST_PROSE
 
     def prompt(self, context):
-        return render_prompt(context.system, context.tools, context.messages)
+        # Tools that came with a message are told there, so that a prompt only grows at its end.
+        later = [tool for message in context.messages for tool in message.tools]
+        first = [tool for tool in context.tools if tool not in later]
+        return render_prompt(context.system, first, context.messages)
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,8 @@ class ServerChat:
 
 
 def _read(text, context, parser) -> Message:
-    return Message("assistant", text, parse_tool_calls(text, context.tools, parser).calls)
+    said = text.rpartition("</think>")[2]  # what a model only thought of is no call
+    return Message("assistant", text, parse_tool_calls(said, context.tools, parser).calls)
 
 
 def _spoken(role: str) -> str:

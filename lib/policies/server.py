@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.pool import ThreadPool
 from typing import Any, Literal
 
+from lib.harness import cut_at_stop
 from lib.policies.dialects import Dialect, ServerChat
 from lib.policies.protocol import Context, Key, PolicyError, Reply
 from lib.trajectory import Message, ToolCall, Turn
@@ -141,7 +142,8 @@ class ServerPolicy:
         if chat:
             message = self._read_chat(choice.message, context)
         else:
-            message = self.dialect.read(choice.text or "", context)
+            text, _ = cut_at_stop(choice.text or "", self.dialect.stops)  # some servers keep it
+            message = self.dialect.read(text, context)
         return Reply(message, Turn(0, finish=choice.finish_reason))
 
     def _read_chat(self, said, context) -> Message:
@@ -178,7 +180,7 @@ class ServerPolicy:
             ) from error
         if _of_the_server(error):
             return _no_reply(trouble=f"server error {error.status_code}: {said}")
-        if self._answered:
+        if self._answered and error.status_code not in (401, 403):  # a key that expired stays so
             return _no_reply(trouble=f"refused ({error.status_code}): {said}")
         raise PolicyError(
             f"{self.address} refuses what it is asked of {self.model!r}, with "

@@ -1,5 +1,7 @@
 """The choice of one token: noise, truncation, ties, and log-probs against closed forms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -186,3 +188,17 @@ def test_ties_are_rarer_than_one_in_ten_thousand():
     logits = torch.randn(20_000, 64, generator=torch.Generator().manual_seed(3)) * 2
     settings = [{}, {"top_p": 0.9}, {"top_k": 10}, {"temperature": 0.4, "top_p": 0.95}]
     assert sum(choose(logits, **s).ties.sum().item() for s in settings) <= 8
+
+
+@pytest.mark.parametrize("cut", [{"top_k": 5}, {"top_p": 0.5}])
+def test_a_row_that_keeps_all_tokens_is_not_cut_by_its_neighbour(cut):
+    """Each row has its own top-k and top-p, whatever the others of its batch have."""
+    whole = Sampling(temperature=1.0, max_new_tokens=1)
+    settings = [whole, replace(whole, **cut)]
+    keys = [RolloutKey(0, "t", attempt).philox() for attempt in range(2)]
+    alone, beside = (
+        Chooser(settings[:rows], keys[:rows], [0] * rows, [[1]] * rows, "cpu") for rows in (1, 2)
+    )
+    logits = torch.zeros(2, 5000)
+    for _ in range(50):
+        assert alone.choose(logits[:1]).tokens[0] == beside.choose(logits).tokens[0]
