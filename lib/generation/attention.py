@@ -11,6 +11,8 @@ import torch
 from transformers import AttentionInterface
 
 NAME = "shared_prefix"
+SPARE = 16
+"""Places kept free for the next tokens of a sequence."""
 HIDDEN = -1e30
 """Score of what a query must not see: finite, so that a part hidden as a whole has no NaN."""
 
@@ -42,13 +44,18 @@ class Slots:
         return self.store.shape[4] - 1
 
     def grow(self, room: int) -> None:
-        """Make place for at least ``room`` own tokens a sequence."""
+        """Make place for at least ``room`` own tokens a sequence.
+
+        Little more than that, and often: attention reads packed keys up to three times as fast.
+        """
         if room > self.room:
             shape = list(self.store.shape)
-            shape[4] = -(-max(room, self.room * 3 // 2) // 32) * 32 + 1
-            grown = self.store.new_zeros(shape)
+            shape[4] = room + SPARE + 1
             held = int(self.length.max(initial=0))
+            grown = self.store.new_empty(shape)
             grown[:, :, :, :, :held] = self.store[:, :, :, :, :held]
+            # What is not written yet is read all the same, with no weight: it must be finite.
+            grown[:, :, :, :, held:] = 0
             self.store = grown
 
     def swap(self, a: Sequence[int], b: Sequence[int]) -> None:

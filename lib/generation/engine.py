@@ -111,10 +111,7 @@ class Batch:
         return [sheet.completion(i, self.engine.tokenizer) for i in range(len(rows))]
 
     def _sample(self, active, rows, contexts, settings, sheet):
-        room = int(sheet.limit.max())
-        order, logits = self.memory.begin(
-            [rows[i] for i in active], [contexts[i] for i in active], room
-        )
+        order, logits = self.memory.begin([rows[i] for i in active], [contexts[i] for i in active])
         active = active[order]
         chooser = Chooser(
             settings=[settings[i] for i in active],
