@@ -161,14 +161,13 @@ class Pass:
         query = (query * scale).reshape(rows, kv_heads, -1, size)
         keys, values = keys[:, :, : self.extent], values[:, :, : self.extent]
         hidden = self._own_mask(window, heads // kv_heads)
-        scores = _scores(query, keys, hidden, softcap)
+        prefix = None
         if self.groups:
-            value, score = self._attend_prefix(layer, query, window, softcap, heads // kv_heads)
-            weights = torch.cat([scores, score], -1).softmax(-1).to(values.dtype)
-            out = weights[..., :-1] @ values
-            out.addcmul_(weights[..., -1:], value)
+            prefix = self._attend_prefix(layer, query, window, softcap, heads // kv_heads)
+        if width > 1:
+            out = _join(_attend(query, keys, values, hidden, softcap), prefix)
         else:
-            out = scores.softmax(-1).to(values.dtype) @ values
+            out = _attend_once(query, keys, values, hidden, softcap, prefix)
         out = out.view(rows, kv_heads, -1, width, size)
         return out.permute(0, 3, 1, 2, 4).reshape(rows, width, heads, size)
 
@@ -224,7 +223,7 @@ def _scores(query, keys, hidden, softcap):
 
 
 def _attend(query, keys, values, hidden, softcap):
-    """Softmax attention and the log-sum-exp of its scores, [groups, kv heads, q, size] and [.., 1].
+    """Attention of many queries and the log-sum-exp of its scores, [..., q, size] and [..., q, 1].
 
     On a CPU this is the kernel behind ``scaled_dot_product_attention``, which does not hand out the
     log-sum-exp: it keeps the scores of many queries in the processor's cache.
@@ -237,6 +236,22 @@ def _attend(query, keys, values, hidden, softcap):
         return out, total[..., None]
     scores = _scores(query, keys, hidden, softcap)
     return scores.softmax(-1).to(values.dtype) @ values, scores.logsumexp(-1, keepdim=True)
+
+
+def _attend_once(query, keys, values, hidden, softcap, prefix):
+    """Attention of one query a row to its own keys and, as one key more, to its prefix."""
+    scores = _scores(query, keys, hidden, softcap)
+    if prefix is None:
+        return scores.softmax(-1).to(values.dtype) @ values
+    value, score = prefix
+    weights = torch.cat([scores, score], -1).softmax(-1).to(values.dtype)
+    return torch.addcmul(weights[..., :-1] @ values, weights[..., -1:], value)
+
+
+def _join(own, prefix):
+    """Attention over two sets of keys, from the output and log-sum-exp of each."""
+    (out, total), (value, score) = own, prefix or (None, None)
+    return out if prefix is None else torch.lerp(out, value, torch.sigmoid(score - total))
 
 
 def _shared_prefix_attention(

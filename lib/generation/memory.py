@@ -29,7 +29,7 @@ SHARE_FROM = 1024
 """Prompt tokens saved from which on rows attend to one copy; below, each row gets a copy."""
 PASS_SCORES = 2**21
 """Tokens times context length in one forward pass, at most: bounds the attention scores."""
-PASS_WIDTH = 256
+PASS_WIDTH = 384
 """Tokens of one sequence in one forward pass, at most."""
 
 
