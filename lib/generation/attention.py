@@ -230,7 +230,8 @@ def _attend(query, keys, values, hidden, softcap):
     """
     if query.device.type == "cpu" and softcap is None:
         if hidden is not None:
-            hidden = query.new_zeros(hidden.shape).masked_fill_(hidden, HIDDEN)
+            lowest = max(HIDDEN, torch.finfo(query.dtype).min / 2)
+            hidden = query.new_zeros(hidden.shape).masked_fill_(hidden, lowest)
         flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
         out, total = flash(query, keys, values, attn_mask=hidden, scale=1.0)
         return out, total[..., None]
@@ -250,8 +251,10 @@ def _attend_once(query, keys, values, hidden, softcap, prefix):
 
 def _join(own, prefix):
     """Attention over two sets of keys, from the output and log-sum-exp of each."""
-    (out, total), (value, score) = own, prefix or (None, None)
-    return out if prefix is None else torch.lerp(out, value, torch.sigmoid(score - total))
+    if prefix is None:
+        return own[0]
+    (out, total), (value, score) = own, prefix
+    return torch.lerp(out, value, torch.sigmoid(score - total).to(out.dtype))
 
 
 def _shared_prefix_attention(

@@ -205,9 +205,8 @@ class _Sheet:
         if tokenizer is not None:
             text = _decode(tokenizer, tokens[:-1] if reason == "eos" else tokens)
         if reason == "stop":
-            found = {s: text.find(s) for s in self.settings[row].stop if s in text}
-            stop = min(found, key=found.get)
-            text = text[: found[stop]]
+            stop = min((s for s in self.settings[row].stop if s in text), key=text.find, default="")
+            text = text.partition(stop)[0] if stop else text
         return Completion(
             tokens=tokens.tolist(),
             log_probs=self.log_probs[row, : self.length[row]].tolist(),

@@ -157,15 +157,14 @@ class SharedMemory:
         own = users.keys() - shared
         self.slots.grow(max(map(len, own), default=0))
         held = {}
-        for prompt, keys_and_values in self._compute(users):
+        for prompt, computed in self._compute(users):
+            slots = users[prompt]
             if prompt in own:
-                self.slots.store[:, :, users[prompt], :, : len(prompt)] = keys_and_values[
-                    :, :, None
-                ]
-                self.slots.length[users[prompt]] = len(prompt)
+                self.slots.store[:, :, slots, :, : len(prompt)] = computed[:, :, None]
+                self.slots.length[slots] = len(prompt)
             else:
-                held[prompt] = keys_and_values
-            for slot in users[prompt]:
+                held[prompt] = computed
+            for slot in slots:
                 self.cached[self.row_at[slot]] = list(prompt)
         if held:
             self.slots.share([users[prompt] for prompt in held], list(held.values()))
@@ -200,13 +199,11 @@ class SharedMemory:
             part = tokens[:, start : start + columns]
             padded = np.clip(padding - start, 0, part.shape[1])
             rollout = attention.Pass(slots, low, high, padded, part.shape[1])
-            last = head and start + columns >= width
-            run, extra = (
-                (self.model, {"logits_to_keep": 1}) if last else (self.model.base_model, {})
-            )
-            out = run(
-                part, position_ids=rollout.positions, use_cache=False, rollout=rollout, **extra
-            )
+            common = {"position_ids": rollout.positions, "use_cache": False, "rollout": rollout}
+            if head and start + columns >= width:
+                out = self.model(part, logits_to_keep=1, **common)
+            else:
+                out = self.model.base_model(part, **common)
             slots.length[low:high] += part.shape[1] - padded
         return out.logits[:, -1] if head else None
 

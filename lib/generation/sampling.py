@@ -153,7 +153,10 @@ class Chooser:
             self.seen.scatter_(1, tokens[:, None], True)
         picked = tokens[:, None]
         log_probs = torch.where(greedy, 0.0, at_heat.gather(1, picked))
-        return Choice(tokens, log_probs[:, 0], at_1.gather(1, picked)[:, 0], ties)
+        log_probs_at_1 = at_1.gather(1, picked)
+        if bool(log_probs_at_1.isnan().any()):
+            raise FloatingPointError("the model's logits hold NaN: its weights are damaged")
+        return Choice(tokens, log_probs[:, 0], log_probs_at_1[:, 0], ties)
 
     def _noise(self, warm, width):
         if warm.all():
