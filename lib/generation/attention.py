@@ -11,6 +11,8 @@ import torch
 from transformers import AttentionInterface
 
 NAME = "shared_prefix"
+SPARE = 16
+"""Places kept free for the next tokens of a sequence."""
 HIDDEN = -1e30
 """Score of what a query must not see: finite, so that a part hidden as a whole has no NaN."""
 
@@ -42,13 +44,18 @@ class Slots:
         return self.store.shape[4] - 1
 
     def grow(self, room: int) -> None:
-        """Make place for at least ``room`` own tokens a sequence."""
+        """Make place for at least ``room`` own tokens a sequence.
+
+        Little more than that, and often: attention reads packed keys up to three times as fast.
+        """
         if room > self.room:
             shape = list(self.store.shape)
-            shape[4] = -(-max(room, self.room * 3 // 2) // 32) * 32 + 1
-            grown = self.store.new_zeros(shape)
+            shape[4] = room + SPARE + 1
             held = int(self.length.max(initial=0))
+            grown = self.store.new_empty(shape)
             grown[:, :, :, :, :held] = self.store[:, :, :, :, :held]
+            # What is not written yet is read all the same, with no weight: it must be finite.
+            grown[:, :, :, :, held:] = 0
             self.store = grown
 
     def swap(self, a: Sequence[int], b: Sequence[int]) -> None:
@@ -154,14 +161,13 @@ class Pass:
         query = (query * scale).reshape(rows, kv_heads, -1, size)
         keys, values = keys[:, :, : self.extent], values[:, :, : self.extent]
         hidden = self._own_mask(window, heads // kv_heads)
-        scores = _scores(query, keys, hidden, softcap)
+        prefix = None
         if self.groups:
-            value, score = self._attend_prefix(layer, query, window, softcap, heads // kv_heads)
-            weights = torch.cat([scores, score], -1).softmax(-1).to(values.dtype)
-            out = weights[..., :-1] @ values
-            out.addcmul_(weights[..., -1:], value)
+            prefix = self._attend_prefix(layer, query, window, softcap, heads // kv_heads)
+        if width > 1:
+            out = _join(_attend(query, keys, values, hidden, softcap), prefix)
         else:
-            out = scores.softmax(-1).to(values.dtype) @ values
+            out = _attend_once(query, keys, values, hidden, softcap, prefix)
         out = out.view(rows, kv_heads, -1, width, size)
         return out.permute(0, 3, 1, 2, 4).reshape(rows, width, heads, size)
 
@@ -217,19 +223,38 @@ def _scores(query, keys, hidden, softcap):
 
 
 def _attend(query, keys, values, hidden, softcap):
-    """Softmax attention and the log-sum-exp of its scores, [groups, kv heads, q, size] and [.., 1].
+    """Attention of many queries and the log-sum-exp of its scores, [..., q, size] and [..., q, 1].
 
     On a CPU this is the kernel behind ``scaled_dot_product_attention``, which does not hand out the
     log-sum-exp: it keeps the scores of many queries in the processor's cache.
     """
     if query.device.type == "cpu" and softcap is None:
         if hidden is not None:
-            hidden = query.new_zeros(hidden.shape).masked_fill_(hidden, HIDDEN)
+            lowest = max(HIDDEN, torch.finfo(query.dtype).min / 2)
+            hidden = query.new_zeros(hidden.shape).masked_fill_(hidden, lowest)
         flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
         out, total = flash(query, keys, values, attn_mask=hidden, scale=1.0)
         return out, total[..., None]
     scores = _scores(query, keys, hidden, softcap)
     return scores.softmax(-1).to(values.dtype) @ values, scores.logsumexp(-1, keepdim=True)
+
+
+def _attend_once(query, keys, values, hidden, softcap, prefix):
+    """Attention of one query a row to its own keys and, as one key more, to its prefix."""
+    scores = _scores(query, keys, hidden, softcap)
+    if prefix is None:
+        return scores.softmax(-1).to(values.dtype) @ values
+    value, score = prefix
+    weights = torch.cat([scores, score], -1).softmax(-1).to(values.dtype)
+    return torch.addcmul(weights[..., :-1] @ values, weights[..., -1:], value)
+
+
+def _join(own, prefix):
+    """Attention over two sets of keys, from the output and log-sum-exp of each."""
+    if prefix is None:
+        return own[0]
+    (out, total), (value, score) = own, prefix
+    return torch.lerp(out, value, torch.sigmoid(score - total).to(out.dtype))
 
 
 def _shared_prefix_attention(

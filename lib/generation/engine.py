@@ -111,10 +111,7 @@ class Batch:
         return [sheet.completion(i, self.engine.tokenizer) for i in range(len(rows))]
 
     def _sample(self, active, rows, contexts, settings, sheet):
-        room = int(sheet.limit.max())
-        order, logits = self.memory.begin(
-            [rows[i] for i in active], [contexts[i] for i in active], room
-        )
+        order, logits = self.memory.begin([rows[i] for i in active], [contexts[i] for i in active])
         active = active[order]
         chooser = Chooser(
             settings=[settings[i] for i in active],
@@ -208,9 +205,8 @@ class _Sheet:
         if tokenizer is not None:
             text = _decode(tokenizer, tokens[:-1] if reason == "eos" else tokens)
         if reason == "stop":
-            found = {s: text.find(s) for s in self.settings[row].stop if s in text}
-            stop = min(found, key=found.get)
-            text = text[: found[stop]]
+            stop = min((s for s in self.settings[row].stop if s in text), key=text.find, default="")
+            text = text.partition(stop)[0] if stop else text
         return Completion(
             tokens=tokens.tolist(),
             log_probs=self.log_probs[row, : self.length[row]].tolist(),

@@ -29,7 +29,7 @@ SHARE_FROM = 1024
 """Prompt tokens saved from which on rows attend to one copy; below, each row gets a copy."""
 PASS_SCORES = 2**21
 """Tokens times context length in one forward pass, at most: bounds the attention scores."""
-PASS_WIDTH = 256
+PASS_WIDTH = 384
 """Tokens of one sequence in one forward pass, at most."""
 
 
@@ -80,8 +80,8 @@ class SharedMemory:
         self.cached: list[list[int]] = [[] for _ in range(rows)]
         self.active = 0
 
-    def begin(self, rows: Sequence[int], contexts: Sequence[list[int]], room: int):
-        """Make these the active rows and read their contexts, with room for that many tokens more.
+    def begin(self, rows: Sequence[int], contexts: Sequence[list[int]]):
+        """Make these the active rows and read their contexts.
 
         Only what follows the longest beginning in common with a row's last context is computed.
         Returns the index into ``rows`` of each active row, int [n], and the logits after its last
@@ -96,9 +96,7 @@ class SharedMemory:
 
         for slot, context in enumerate(contexts):
             self._keep_common(slot, context)
-        self._read_prompts(contexts, room)
-        self.slots.grow(max(len(c) - self.slots.offset[i] for i, c in enumerate(contexts)) + room)
-
+        self._read_prompts(contexts)
         rest = [c[len(self.cached[row]) :] for row, c in zip(self.row_at, contexts, strict=False)]
         width = max(map(len, rest))
         extent = int(self.slots.length[: self.active].max()) + width
@@ -145,7 +143,7 @@ class SharedMemory:
         self.slots.length[slot] = kept - self.slots.offset[slot]
         del cached[kept:]
 
-    def _read_prompts(self, contexts, room):
+    def _read_prompts(self, contexts):
         """Compute once what empty slots have to read, and give it to all slots that need it.
 
         A prompt ends before the last token, whose logits each row computes for itself.
@@ -157,17 +155,16 @@ class SharedMemory:
         saved = sum((len(slots) - 1) * len(prompt) for prompt, slots in users.items())
         shared = [prompt for prompt in users if len(users[prompt]) > 1 and saved >= SHARE_FROM]
         own = users.keys() - shared
-        self.slots.grow(max(map(len, own), default=0) + room)
+        self.slots.grow(max(map(len, own), default=0))
         held = {}
-        for prompt, keys_and_values in self._compute(users):
+        for prompt, computed in self._compute(users):
+            slots = users[prompt]
             if prompt in own:
-                self.slots.store[:, :, users[prompt], :, : len(prompt)] = keys_and_values[
-                    :, :, None
-                ]
-                self.slots.length[users[prompt]] = len(prompt)
+                self.slots.store[:, :, slots, :, : len(prompt)] = computed[:, :, None]
+                self.slots.length[slots] = len(prompt)
             else:
-                held[prompt] = keys_and_values
-            for slot in users[prompt]:
+                held[prompt] = computed
+            for slot in slots:
                 self.cached[self.row_at[slot]] = list(prompt)
         if held:
             self.slots.share([users[prompt] for prompt in held], list(held.values()))
@@ -196,18 +193,17 @@ class SharedMemory:
             row[width - len(sequence) :] = sequence
         tokens = torch.from_numpy(tokens).to(slots.store.device)
         extent = int(slots.length[low:high].max()) + width
+        slots.grow(extent)
         columns = max(16, min(PASS_WIDTH, PASS_SCORES // extent))
         for start in range(0, width, columns):
             part = tokens[:, start : start + columns]
             padded = np.clip(padding - start, 0, part.shape[1])
             rollout = attention.Pass(slots, low, high, padded, part.shape[1])
-            last = head and start + columns >= width
-            run, extra = (
-                (self.model, {"logits_to_keep": 1}) if last else (self.model.base_model, {})
-            )
-            out = run(
-                part, position_ids=rollout.positions, use_cache=False, rollout=rollout, **extra
-            )
+            common = {"position_ids": rollout.positions, "use_cache": False, "rollout": rollout}
+            if head and start + columns >= width:
+                out = self.model(part, logits_to_keep=1, **common)
+            else:
+                out = self.model.base_model(part, **common)
             slots.length[low:high] += part.shape[1] - padded
         return out.logits[:, -1] if head else None
 
@@ -221,7 +217,7 @@ class RereadMemory:
         self.model = model
         self.contexts: list[list[int]] = []
 
-    def begin(self, rows, contexts, room):
+    def begin(self, rows, contexts):
         """As :meth:`SharedMemory.begin`."""
         self.contexts = [list(context) for context in contexts]
         return np.arange(len(rows)), self._logits()

@@ -143,26 +143,20 @@ class Chooser:
         heat = torch.where(greedy, 1.0, self.temperature)
         at_1 = logits.log_softmax(-1)
         at_heat = at_1 if bool((heat == 1).all()) else (at_1 / heat).log_softmax(-1)
-        scaled = at_heat if self.contexts is None else self._penalised(logits) / heat
-        perturbed = (
-            self._noise(~greedy[:, 0].cpu().numpy(), logits.shape[1]).to(logits.device).add_(scaled)
-        )
-        truncated = (self.top_p < 1) | (self.top_k > 0)
-        if bool(truncated.any()):
-            tokens, ties = _choose_within(perturbed, scaled, self.top_p, self.top_k)
-            free = ~truncated[:, 0]
-            if bool(free.any()):  # rows that keep all tokens race all of them
-                best, order = perturbed[free].topk(2)
-                tokens[free], ties[free] = order[:, 0], best[:, 0] - best[:, 1] < NEAR
-        else:
-            best, order = perturbed.topk(2)
-            tokens, ties = order[:, 0], best[:, 0] - best[:, 1] < NEAR
+        scaled = at_heat
+        if self.contexts is not None:
+            scaled = (self._penalised(logits) / heat).log_softmax(-1)
+        noise = self._noise(~greedy[:, 0].cpu().numpy(), logits.shape[1])
+        tokens, ties = _winners(noise.to(logits.device), scaled, self.top_p, self.top_k)
         self.drawn += 1
         if self.seen is not None:
             self.seen.scatter_(1, tokens[:, None], True)
         picked = tokens[:, None]
         log_probs = torch.where(greedy, 0.0, at_heat.gather(1, picked))
-        return Choice(tokens, log_probs[:, 0], at_1.gather(1, picked)[:, 0], ties)
+        log_probs_at_1 = at_1.gather(1, picked)
+        if bool(log_probs_at_1.isnan().any()):
+            raise FloatingPointError("the model's logits hold NaN: its weights are damaged")
+        return Choice(tokens, log_probs[:, 0], log_probs_at_1[:, 0], ties)
 
     def _noise(self, warm, width):
         if warm.all():
@@ -180,17 +174,54 @@ class Chooser:
         return torch.where(self.seen, lowered, logits)
 
 
-def _choose_within(perturbed, scaled, top_p, top_k):
-    """The best perturbed token among those top-k and top-p keep, and where it is a tie: [n] each.
+def _winners(noise, scaled, top_p, top_k):
+    """The best of ``scaled`` + ``noise`` among the tokens that top-k and top-p keep, and ties: [n].
 
-    ``perturbed`` and ``scaled`` (l / T, up to a constant a row) are [n, vocabulary]. Beside the
-    best two lying close, a token on the edge of the kept set makes a tie if it would decide.
+    ``scaled``, [n, vocabulary], are log-probs at the row's temperature. To find what is kept, a row
+    sorts its 64 largest, else its 1,024 largest, else all.
     """
-    top, order = _candidates(scaled, top_p, top_k)
+    tokens = torch.zeros(len(scaled), dtype=torch.int64, device=scaled.device)
+    ties = torch.zeros_like(tokens, dtype=torch.bool)
+    whole = ((top_p == 1) & (top_k == 0))[:, 0]
+    if bool(whole.any()):
+        best, order = _rows(noise, whole).add_(_rows(scaled, whole)).topk(2)
+        tokens[whole], ties[whole] = order[:, 0], best[:, 0] - best[:, 1] < NEAR
+    waiting = ~whole
+    for number in (64, 1024, scaled.shape[1]):
+        rows = waiting.nonzero()[:, 0]
+        if len(rows) == 0:
+            break
+        of_rows = _rows(scaled, waiting)
+        if number < scaled.shape[1]:
+            top, order = of_rows.topk(number)
+            p, k = top_p[rows, 0], top_k[rows, 0]
+            enough = (top.exp().sum(-1) >= p + MASS_NEAR) | ((k > 0) & (k < number))
+            rows, top, order = rows[enough], top[enough], order[enough]
+        else:
+            top, order = of_rows.sort(-1, descending=True)
+        if len(rows):
+            raced = top + noise[rows[:, None], order]
+            place, ties[rows] = _race(raced, top, top_p[rows], top_k[rows])
+            tokens[rows] = order.gather(1, place)[:, 0]
+            waiting[rows] = False
+    return tokens, ties
+
+
+def _rows(x, chosen):
+    """The rows of ``x`` where ``chosen``; no copy if it is all of them."""
+    return x if bool(chosen.all()) else x[chosen]
+
+
+def _race(raced, top, top_p, top_k):
+    """Place of the best of ``raced`` among the kept, [m, 1], and whether it is a tie, [m].
+
+    ``top``, [m, c], are the largest log-probs in falling order, all kept ones among them. Beside
+    the best two lying close, a token on the edge of the kept set makes a tie if it would decide.
+    """
     rank = torch.arange(top.shape[1], device=top.device)
     within_k = (top_k == 0) | (rank < top_k)
     of_top_k = top.masked_fill(~within_k, -torch.inf).logsumexp(-1, keepdim=True)
-    norm = torch.where(top_k > 0, of_top_k, scaled.logsumexp(-1, keepdim=True))
+    norm = torch.where(top_k > 0, of_top_k, 0.0)
     larger = (top - norm).exp().cumsum(-1).roll(1, -1).index_fill_(1, rank[:1], 0.0)
 
     def count(mass):
@@ -201,28 +232,14 @@ def _choose_within(perturbed, scaled, top_p, top_k):
     edge = top.gather(1, kept - 1)
     beyond = top.gather(1, kept.clamp(max=len(rank) - 1))
     swappable = (edge - beyond < NEAR) & (kept < len(rank))
-    surely = torch.where(
-        swappable, torch.minimum(surely, (top > edge + NEAR).sum(-1, True)), surely
+    inner = torch.minimum(surely, (top > edge + NEAR).sum(-1, keepdim=True))
+    outer = torch.maximum(possibly, (top > edge - NEAR).sum(-1, keepdim=True))
+    surely, possibly = (
+        torch.where(swappable, inner, surely),
+        torch.where(swappable, outer, possibly),
     )
-    possibly = torch.where(
-        swappable, torch.maximum(possibly, (top > edge - NEAR).sum(-1, True)), possibly
-    )
-    raced = perturbed.gather(1, order)
+
     winner = raced.masked_fill(rank >= kept, -torch.inf).argmax(-1, keepdim=True)
     best, first = raced.masked_fill(rank >= possibly, -torch.inf).topk(2)
     ties = (best[:, :1] - best[:, 1:] < NEAR) | (first[:, :1] != winner) | (winner >= surely)
-    return order.gather(1, winner)[:, 0], ties[:, 0]
-
-
-def _candidates(scaled, top_p, top_k):
-    """Logits and ids, largest first, [n, c]: as many as hold all that top-k and top-p keep."""
-    width = scaled.shape[1]
-    whole = (top_p == 1) & (top_k == 0)
-    norm = scaled.logsumexp(-1, keepdim=True)
-    for number in (64, 1024):
-        top, order = scaled.topk(min(number, width))
-        mass = (top - norm).exp().sum(-1, keepdim=True)
-        enough = (mass >= top_p + MASS_NEAR) | ((top_k > 0) & (top_k < number)) | whole
-        if number >= width or bool(enough.all()):
-            return top, order
-    return scaled.sort(-1, descending=True)
+    return winner, ties[:, 0]

@@ -79,6 +79,19 @@ def test_groups_may_rest_and_take_new_prompts(llama, prompt, keys, full_forward)
             contexts[row] = contexts[row] + reply.tokens + prompt(2, seed=row)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.usefixtures("sharing")
+def test_half_precision_is_right_to_its_own_rounding(dtype, make, prompt, keys, full_forward):
+    model = make(transformers.MistralConfig, sliding_window=15, initializer_range=0.1).to(dtype)
+    batch, contexts = Engine(model).open(keys(3)), [prompt(13)] * 3
+    sampling = Sampling(temperature=1.0, max_new_tokens=5)
+    for _ in range(2):
+        for row, reply in enumerate(batch.reply(range(3), contexts, sampling)):
+            expected = full_forward(model, contexts[row], reply.tokens)
+            assert torch.allclose(torch.tensor(reply.log_probs), expected.float(), atol=0.1)
+            contexts[row] = contexts[row] + reply.tokens + prompt(3, seed=row)
+
+
 @pytest.mark.usefixtures("sharing")
 def test_sharing_does_not_change_what_is_sampled(llama, prompt, keys, monkeypatch):
     contexts = [prompt(20)] * 8

@@ -108,6 +108,11 @@ def test_truncation_and_penalty_leave_the_log_probs_alone():
     assert torch.allclose(choice.log_probs, whole, atol=1e-5)
 
 
+def test_logits_that_are_not_numbers_are_an_error():
+    with pytest.raises(FloatingPointError, match="logits hold NaN"):
+        choose([[0.0, float("nan"), 1.0]])
+
+
 def test_temperature_0_takes_the_best_with_certainty():
     choice = choose([[0.0, 3.0, 1.0]] * 20, temperature=0)
     assert choice.tokens.eq(1).all()
