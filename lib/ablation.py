@@ -138,7 +138,7 @@ def live(model: str = "smollm2-135m-instruct", tasks: int = 2, n: int = 2) -> pd
     dialects = {"harness": Harness(), "plain": Plain()}
     if tokenizer.chat_template:
         dialects["chat"] = ChatTemplate(tokenizer)
-    sampling = Sampling(temperature=0.4, top_p=0.95, max_new_tokens=96)
+    sampling = Sampling(temperature=0.4, top_p=0.95, max_new_tokens=48)
     with tempfile.TemporaryDirectory() as folder:
         folders = [Path(folder) / name for name in dialects]
         for out, (name, dialect) in zip(folders, dialects.items(), strict=True):
