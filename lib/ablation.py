@@ -123,7 +123,7 @@ def _counts(cell: pd.DataFrame) -> metrics.Counts:
 def live(model: str = "smollm2-135m-instruct", tasks: int = 2, n: int = 2) -> pd.DataFrame:
     """The conditions of a small collection made here and now.
 
-    Needs `make benchmarks models`; a minute on two cores.
+    Needs `make benchmarks models`; three minutes on two cores.
     """
     import tempfile
 
