@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from lib import outcomes
 from lib.envs import Environment, Episode, Outcome
-from lib.policies.protocol import Context, Key, Policy, Reply
+from lib.policies.protocol import Context, Key, Policy, Reply, Session
 from lib.rollout_files import RolloutWriter, iter_rollouts
 from lib.trajectory import Message, Rollout, Tool, Turn, offered_tools, tools_key
 
@@ -72,8 +72,9 @@ def collect(
         with _Bar([done[key] for key in wanted if key in done], len(wanted), progress) as bar:
             for start in range(0, len(work), at_once):
                 keys = [Key(seed, *one) for one in work[start : start + at_once]]
-                for key, attempt in _play(policy, environment, keys, max_turns):
-                    rollout = attempt.rollout(environment.name, pair, arm, key, policy)
+                session = policy.start(keys)
+                for rollout in roll_out(session, environment, keys, pair, arm, max_turns):
+                    rollout = replace(rollout, sampling=dict(policy.settings.get("sampling", {})))
                     file.write(replace(rollout, tools=book.key(rollout.tools)))
                     bar.add(rollout.passed)
     return tabulate(read_collection(out), source=str(out))
@@ -217,9 +218,19 @@ def _read_tools(out: Path) -> dict[str, tuple[Tool, ...]]:
 # ----------------------------------------------------------------------------------- the attempts
 
 
-def _play(policy, environment, keys, max_turns) -> Iterator[tuple[Key, "_Attempt"]]:
-    """Play attempts together, and yield each as soon as it is finished."""
-    session, attempts = policy.start(keys), []
+def roll_out(
+    session: Session,
+    environment: Environment,
+    keys: Sequence[Key],
+    pair: str,
+    arm: str,
+    max_turns: int = 200,
+) -> Iterator[Rollout]:
+    """Play attempts together, one a key of the session, and yield each once it is finished.
+
+    Nothing is written, and `Rollout.sampling` is left to the caller, who chose it.
+    """
+    attempts: list[_Attempt] = []
     try:
         for key in keys:
             attempts.append(_Attempt(environment.reset(key.task, key.attempt), max_turns))
@@ -229,7 +240,7 @@ def _play(policy, environment, keys, max_turns) -> Iterator[tuple[Key, "_Attempt
             for i, reply in zip(live, replies, strict=True):
                 attempts[i].take(reply)
                 if attempts[i].outcome:
-                    yield keys[i], attempts[i]
+                    yield attempts[i].rollout(environment.name, pair, arm, keys[i])
             live = [i for i in live if not attempts[i].outcome]
     finally:
         for attempt in attempts:
@@ -271,7 +282,7 @@ class _Attempt:
         if not self.outcome and len(self.turns) >= self.max_turns:
             self.outcome = Outcome(False, f"no end after {self.max_turns} replies")
 
-    def rollout(self, benchmark: str, pair: str, arm: str, key: Key, policy: Policy) -> Rollout:
+    def rollout(self, benchmark: str, pair: str, arm: str, key: Key) -> Rollout:
         return Rollout(
             benchmark=benchmark,
             pair=pair,
@@ -284,7 +295,6 @@ class _Attempt:
             tools=self.episode.tools,
             turns=self.turns,
             seeds={"policy": key.seed, **self.episode.seeds},
-            sampling=dict(policy.settings.get("sampling", {})),
             info=self.outcome.info | ({"ties": self.ties} if self.ties else {}),
         )
 

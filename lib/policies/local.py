@@ -41,8 +41,13 @@ class LocalPolicy:
             "sampling": json.loads(json.dumps(asdict(self.sampling))),
         }
 
-    def start(self, keys: Sequence[Key]) -> "_Local":
-        return _Local(self, keys)
+    def start(self, keys: Sequence[Key], temperatures: Sequence[float] | None = None) -> "_Local":
+        """Begin rollouts; `temperatures`, one a key, replace that of the sampling."""
+        sampling = [self.sampling] * len(keys)
+        if temperatures is not None:
+            pairs = zip(sampling, temperatures, strict=True)
+            sampling = [replace(one, temperature=float(heat)) for one, heat in pairs]
+        return _Local(self, keys, sampling)
 
 
 class _Said(NamedTuple):
@@ -55,8 +60,8 @@ class _Said(NamedTuple):
 
 
 class _Local:
-    def __init__(self, policy: LocalPolicy, keys):
-        self.dialect, self.sampling = policy.dialect, policy.sampling
+    def __init__(self, policy: LocalPolicy, keys, sampling: "list[Sampling]"):
+        self.dialect, self.sampling = policy.dialect, sampling
         self.tokenizer = policy.engine.tokenizer
         self.batch = policy.engine.open(keys)
         self.last: dict[int, _Said] = {}
@@ -64,7 +69,7 @@ class _Local:
     def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
         prompts = [self.dialect.prompt(context) for context in contexts]
         ids = [self._tokens(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
-        completions = self.batch.reply(rows, ids, self.sampling)
+        completions = self.batch.reply(rows, ids, [self.sampling[row] for row in rows])
         replies = []
         for row, context, prompt, read, written in zip(
             rows, contexts, prompts, ids, completions, strict=True
