@@ -1,0 +1,155 @@
+"""The lab's small language: observations, calls and turns as words, each one token of its models.
+
+A transcript is ``<start> obs > [ move up left ] <end> obs > ...``: what the world says, the sign of
+the assistant's turn, its reply, the end of it. A call may be written in several forms, of which
+the first is native: the only one that the exact parser reads. The cue, a word at the start, says
+that calls are to be native; in the lab it is what the text harness is to a real base model.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from lib.trajectory import Message, Tool, ToolCall
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+    from lib.policies.protocol import Context
+
+START, CUE, TURN, END, UNKNOWN = "<start>", "<calls>", ">", "<end>", "<unk>"
+
+FORMS = ("native", "use", "function", "will")
+"""Ways to write a call: `[ N a b ]`, `use N with a b .`, `N ( a , b )`, `I will N a then b .`"""
+
+FORM_WORDS = ("[", "]", "use", "with", ".", "(", ",", ")", "I", "will", "then")
+
+_SKIPPED = frozenset(["(", ",", "with", "then", "["])
+
+Parser = Literal["exact", "lenient"]
+
+
+def write_calls(calls: Iterable[ToolCall], form: str = "native") -> str:
+    """Write calls in one of the `FORMS`; arguments go by position, in the order they have."""
+    return " ".join(
+        _write(call.name, list(map(str, call.arguments.values())), form) for call in calls
+    )
+
+
+def _write(name: str, values: list[str], form: str) -> str:
+    if form == "native":
+        words = ["[", name, *values, "]"]
+    elif form == "use":
+        words = ["use", name, "with", *values, "."]
+    elif form == "function":
+        words = [name, "(", *" , ".join(values).split(), ")"]
+    elif form == "will":
+        words = ["I", "will", name, *" then ".join(values).split(), "."]
+    else:
+        raise ValueError(f"form is {form!r}: expected one of {', '.join(FORMS)}")
+    return " ".join(words)
+
+
+def read_calls(text: str, tools: Iterable[Tool], parser: Parser = "exact") -> tuple[ToolCall, ...]:
+    """Read the calls of a reply.
+
+    exact: the whole reply must be native calls of known tools with arguments that their schemas
+    allow; otherwise there is none. lenient: calls in any form are found in any text, and those
+    that cannot be read are left out.
+    """
+    known = {tool.name: tool for tool in tools}
+    words = text.split()
+    if parser == "lenient":
+        return tuple(
+            filter(None, (_call(known[name], values) for name, values in _find(words, known)))
+        )
+    if parser != "exact":
+        raise ValueError(f"parser is {parser!r}: expected exact or lenient")
+    calls = []
+    while words:
+        if words[0] != "[" or "]" not in words or words[1] not in known:
+            return ()
+        end = words.index("]")
+        call = _call(known[words[1]], words[2:end])
+        if call is None:
+            return ()
+        calls.append(call)
+        words = words[end + 1 :]
+    return tuple(calls)
+
+
+def _find(words: Sequence[str], known: dict[str, Tool]) -> Iterator[tuple[str, list[str]]]:
+    """The tools that are named, each with the words after it that may be its arguments."""
+    for at, name in enumerate(words):
+        if name not in known:
+            continue
+        allowed = {value for options in _options(known[name]) for value in options}
+        values = []
+        for word in words[at + 1 :]:
+            if word in allowed:
+                values.append(word)
+            elif word not in _SKIPPED:
+                break
+        yield name, values
+
+
+def _options(tool: Tool) -> list[list[str]]:
+    """The words that each argument of a tool may be, in the order of its schema."""
+    return [schema["enum"] for schema in tool.parameters.get("properties", {}).values()]
+
+
+def _call(tool: Tool, values: Sequence[str]) -> ToolCall | None:
+    names, options = list(tool.parameters.get("properties", {})), _options(tool)
+    if not len(tool.parameters.get("required", ())) <= len(values) <= len(names):
+        return None
+    if any(value not in allowed for value, allowed in zip(values, options, strict=False)):
+        return None
+    return ToolCall(tool.name, dict(zip(names, values, strict=False)))
+
+
+@dataclass(frozen=True)
+class Words:
+    """The dialect of the lab's models (see `lib.policies.dialects`).
+
+    cue: begin with the word that asks for native calls.  parser: see `read_calls`.
+    """
+
+    cue: bool = False
+    parser: Parser = "exact"
+    stops = ()
+    special_tokens = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"dialect": "words", "cue": self.cue, "parser": self.parser}
+
+    def prompt(self, context: "Context") -> str:
+        return transcript(context.messages, cue=self.cue) + f" {TURN} "
+
+    def read(self, text: str, context: "Context") -> Message:
+        return Message("assistant", text, read_calls(text, context.tools, self.parser))
+
+
+def transcript(messages: Iterable[Message], *, cue: bool = False) -> str:
+    """A conversation in words; system texts and tools are not told, the lab's models know them."""
+    words = [START, CUE] if cue else [START]
+    for message in messages:
+        if message.role == "assistant":
+            words += [TURN, *message.content.split(), END]
+        elif message.role != "system":
+            words += message.content.split()
+    return " ".join(words)
+
+
+def tokenizer(words: Iterable[str]) -> "PreTrainedTokenizerFast":
+    """A tokenizer with a token for each word, those of the language first."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    own = [UNKNOWN, START, CUE, TURN, END, *FORM_WORDS]
+    vocabulary = {word: i for i, word in enumerate(dict.fromkeys([*own, *words]))}
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner, unk_token=UNKNOWN, bos_token=START, eos_token=END, pad_token=END
+    )
