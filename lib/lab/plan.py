@@ -1,0 +1,120 @@
+"""What the lab runs: worlds, bases, trainings and evaluations, in the order of their importance.
+
+All of it was fixed before the first result was seen; `PRIMARY` is what the verdict is about, and
+everything else is exploratory.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lib import ROOT
+from lib.envs import Environment, open_world
+
+DATA = ROOT / "data" / "lab"
+"""Results, and the checkpoints that notebooks need: committed."""
+BUILD = ROOT / "build" / "lab"
+"""Runs under way."""
+
+WORLDS = ("sokoban", "frozenlake", "desk")
+TASKS, ATTEMPTS, POOL = 64, 128, 200
+SPLITS = {"test": (0.5, 1.0), "train": (0.5,)}
+"""Split -> temperatures at which every policy is evaluated on TASKS tasks, ATTEMPTS each."""
+BASE_HEATS = (0.3, 0.5, 0.7, 1.0, 1.3)
+"""Temperatures at which the bases are evaluated on held-out tasks: RL is not mere cooling."""
+SEEDS = (0, 1, 2, 3, 4)
+NEW_TOKENS = {"sokoban": 10, "frozenlake": 10, "desk": 24}
+"""Tokens of one reply, at most: a call in the longest form, and its end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Base:
+    """A pre-trained model; `kind` is one of `lib.pretraining.STAGES`."""
+
+    world: str
+    size: str = "0.25M"
+    kind: str = "base-85"
+
+    @property
+    def name(self) -> str:
+        return f"{self.world}-{self.size}-{self.kind}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One training run, from the base of its world and size with most calls native."""
+
+    world: str
+    algorithm: str
+    sampler: str
+    seed: int
+    rate: float = 3e-4
+    size: str = "0.25M"
+
+    @property
+    def name(self) -> str:
+        """The name of its folders."""
+        return f"{self.world}-{self.size}-{self.algorithm}-{self.sampler}-{self.rate:g}-{self.seed}"
+
+    @property
+    def base(self) -> Base:
+        return Base(world=self.world, size=self.size)
+
+    @property
+    def needs(self) -> "Run | None":
+        """The run whose temperatures it replays."""
+        if self.sampler not in ("yoked", "shuffled"):
+            return None
+        return Run(**{**asdict(self), "sampler": "ptgs"})
+
+    def settings(self) -> dict[str, Any]:
+        """Its columns in the tables of results."""
+        return asdict(self)
+
+
+def _grid(world, algorithm, samplers=("fixed", "ptgs", "yoked"), seeds=SEEDS, **more) -> list[Run]:
+    return [
+        Run(world=world, algorithm=algorithm, sampler=sampler, seed=seed, **more)
+        for seed in seeds
+        for sampler in samplers
+    ]
+
+
+PRIMARY = _grid("sokoban", "grpo")
+"""Held-out tasks at T = 0.5: Tax_S(128) and pass@128 of PTGS against fixed and against yoked."""
+
+RUNS = [
+    *PRIMARY,
+    *_grid("desk", "grpo", ("fixed",), seeds=(0,)),
+    *_grid("frozenlake", "grpo"),
+    *_grid("sokoban", "ppo"),
+    *_grid("sokoban", "grpo", ("shuffled",)),
+    *_grid("desk", "grpo", ("fixed",), seeds=(1, 2)),
+    *_grid("frozenlake", "ppo"),
+    *_grid("sokoban", "grpo", rate=1e-4),
+    *_grid("sokoban", "grpo", ("fixed",), seeds=(0, 1, 2), size="0.06M"),
+    *_grid("sokoban", "grpo", ("fixed",), seeds=(0, 1, 2), size="1M"),
+]
+
+KEPT = [
+    *_grid("sokoban", "grpo", ("fixed", "ptgs"), seeds=(0,)),
+    *_grid("frozenlake", "grpo", ("fixed", "ptgs"), seeds=(0,)),
+    *_grid("desk", "grpo", ("fixed",), seeds=(0,)),
+]
+"""Runs whose trained models are committed."""
+
+PTGS = {
+    ("sokoban", "grpo"): {"tau": 1.4, "pivot_start": 0.5, "pivot_end": 0.5},
+    ("frozenlake", "grpo"): {"tau": 1.2, "pivot_start": 0.25, "pivot_end": 0.5},
+}
+"""The paper's arguments of PTGS where they differ from its defaults (METHODS 4 of the paper)."""
+
+
+def bases() -> list[Base]:
+    """Every base that is made: those of the runs, and those a third native for the ablation."""
+    found = dict.fromkeys(run.base for run in RUNS)
+    return [*found, *(Base(world=world, kind="base-35") for world in WORLDS)]
+
+
+def world(name: str, split: str, count: int = POOL) -> Environment:
+    """A world of the lab with the tasks of a split."""
+    return open_world(name, split, count)
