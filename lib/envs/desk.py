@@ -1,0 +1,212 @@
+"""A desk: files in folders and reminders, kept by tool calls over several user turns.
+
+A level is a state and two or three requests of a user, two to five calls in all, drawn for the
+task's number alone. All is said in words that are tokens of the lab's models:
+
+    home : report memo                          what there is, told once
+    work : plan
+    reminders : rent nine lunch noon
+    copy memo to work as draft                  the first request
+      > [ copy memo draft ] [ move draft work ]
+    copied memo draft moved draft work
+      >                                         a reply without a call ends the user's turn
+    swap it and report ...
+
+A turn ends with a reply without a call, or after the last of ``replies`` replies. The calls of a
+reply are done in their order, the first `MOST_CALLS` of them. Nothing is random but the level, so
+attempts differ only by what the policy does. Passed is: the final state is the one to which the
+requests lead. So reading is free, and a change that nobody asked for fails, unless it was undone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal, Protocol
+
+from lib.envs import Outcome
+from lib.envs.desk_requests import SENTENCE_WORDS, Level, draw_level
+from lib.envs.desk_store import FILES, PARAMETERS, REMINDERS, TOOLS, WORDS, State, perform, tell
+from lib.trajectory import Message, ToolCall
+
+SYSTEM = """\
+You keep a desk: files in folders, and reminders. Do exactly what the user asks, and nothing else.
+The user first says which files each folder holds and when the reminders are due. A file's name is \
+unique over all folders; "it" is the file that was made or changed last. Calls made together are \
+done in their order. When a request is done, reply without a call."""
+
+MOST_CALLS = 4
+"""Calls of one reply that are done; a reply with more is told so once."""
+
+NUMBERS = {"train": range(90_000), "test": range(90_000, 100_000)}
+"""The levels of each split, by number."""
+
+_level = lru_cache(4096)(draw_level)
+
+
+class Random(Protocol):
+    """A generator: that of the standard library, or numpy's."""
+
+    def random(self) -> float:
+        """A number from 0 to 1, 1 excluded."""
+
+
+class Desk:
+    """The environment (see `lib.envs`): ``count`` tasks of a split, the first ones.
+
+    files, reminders : how many there are at the start, 3 to 8 and 1 to 4
+    replies : how many replies a user's turn takes at most
+    """
+
+    name = "desk"
+
+    def __init__(
+        self,
+        split: Literal["train", "test"] = "train",
+        count: int = 64,
+        *,
+        files: int = 5,
+        reminders: int = 2,
+        replies: int = 3,
+    ):
+        if split not in NUMBERS:
+            raise ValueError(f"split is {split!r}: expected train or test")
+        bounds = {
+            "count": (count, 1, len(NUMBERS[split])),
+            "files": (files, 3, 8),
+            "reminders": (reminders, 1, 4),
+            "replies": (replies, 1, 16),
+        }
+        for what, (value, least, most) in bounds.items():
+            if type(value) is not int or not least <= value <= most:
+                raise ValueError(f"{what} is {value!r}: expected an integer, {least} to {most}")
+        self.split, self.count = split, count
+        self.files, self.reminders, self.replies = files, reminders, replies
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the same id means the same task and rules under."""
+        return {"files": self.files, "reminders": self.reminders, "replies": self.replies}
+
+    def tasks(self) -> Sequence[str]:
+        return [f"desk-{number:05d}" for number in NUMBERS[self.split][: self.count]]
+
+    def reset(self, task: str, attempt: int) -> DeskEpisode:
+        """Start an attempt at any task of the split, also one past ``count``."""
+        found = re.fullmatch(r"desk-([0-9]{5})", task)
+        numbers = NUMBERS[self.split]
+        if not found or int(found[1]) not in numbers:
+            raise ValueError(
+                f"task is {task!r}: the split {self.split} has desk-{numbers[0]:05d} to "
+                f"desk-{numbers[-1]:05d}"
+            )
+        number = int(found[1])
+        level = _level(number, self.files, self.reminders)
+        return DeskEpisode(level, {"level": number}, self.replies)
+
+    def oracle(self, episode: DeskEpisode) -> Message:
+        """Reply with the calls of the request that are still to be made, none if it is done.
+
+        A change that was wrong stays: from there no reply is known that solves the task.
+        """
+        return Message("assistant", "", episode.to_do())
+
+    def behave(self, episode: DeskEpisode, rng: Random, noise: float) -> tuple[ToolCall, ...]:
+        """Choose calls as a speaker of mixed skill: the oracle's, each replaced with chance noise.
+
+        What replaces a call is a call of any tool, with any words that its schema allows. Three
+        times in four a name is drawn from those with which the call is no error.
+        """
+        return tuple(
+            random_call(episode.state, rng) if rng.random() < noise else call
+            for call in episode.to_do()
+        )
+
+    def words(self) -> list[str]:
+        """Every word of what the world says and of the calls that it takes."""
+        return list(dict.fromkeys([*WORDS, *SENTENCE_WORDS]))
+
+
+_TOOL_NAMES = tuple(PARAMETERS)
+
+
+def random_call(state: State, rng: Random) -> ToolCall:
+    """Draw a call that the schemas allow (see `Desk.behave`)."""
+    tool = _TOOL_NAMES[int(rng.random() * len(_TOOL_NAMES))]
+    arguments = {}
+    for parameter, options in PARAMETERS[tool]:
+        if parameter in ("file", "name", "reminder") and rng.random() < 0.75:
+            there = state.reminders if parameter == "reminder" else state.files
+            new = parameter == "name" or tool in ("create", "remind")
+            options = [word for word in options if (word in there) != new] or options
+        arguments[parameter] = options[int(rng.random() * len(options))]
+    return ToolCall(tool, arguments)
+
+
+class DeskEpisode:
+    """One attempt (see `lib.envs.Episode`); ``state`` is what is on the desk now."""
+
+    system, tools = SYSTEM, TOOLS
+
+    def __init__(self, level: Level, seeds: dict[str, int], replies: int):
+        self.state, self.seeds, self.outcome = level.start.copy(), seeds, None
+        self.messages = (Message("user", f"{tell(self.state)}\n{level.requests[0].text}"),)
+        self._level, self._replies = level, replies
+        self._turn, self._replied = 0, 0  # the request, the replies to it so far
+        self._missing = list(level.requests[0].calls)
+        self._info = {"replies": 0, "calls": 0, "errors": 0}
+
+    @property
+    def done(self) -> bool:
+        return self.outcome is not None
+
+    def to_do(self) -> tuple[ToolCall, ...]:
+        """The calls that the present request asks for and that were not made yet."""
+        if self.done or self.state == self._level.goals[self._turn]:
+            return ()
+        return tuple(self._missing)
+
+    def step(self, reply: Message) -> tuple[Message, ...]:
+        if self.done:
+            raise RuntimeError("the episode is done: it takes no more messages")
+        said = [self._perform(call) for call in reply.tool_calls[:MOST_CALLS]]
+        if len(reply.tool_calls) > MOST_CALLS:
+            said.append(Message("tool", "error too-many-calls"))
+        self._replied += 1
+        self._info["replies"] += 1
+        if reply.tool_calls and self._replied < self._replies:
+            return tuple(said)
+        self._turn, self._replied = self._turn + 1, 0
+        if self._turn == len(self._level.requests):
+            self.outcome = self._grade()
+            return ()
+        request = self._level.requests[self._turn]
+        self._missing = list(request.calls)
+        return (*said, Message("user", request.text))
+
+    def _perform(self, call: ToolCall) -> Message:
+        result = perform(self.state, call)
+        self._info["calls"] += 1
+        if result.startswith("error"):
+            self._info["errors"] += 1
+        else:
+            made = call.name, call.arguments  # whatever id a server gave it
+            done = [c for c in self._missing if (c.name, c.arguments) == made][:1]
+            self._missing = [c for c in self._missing if c not in done]
+        name = call.name if call.name in PARAMETERS else None
+        return Message("tool", result, name=name, tool_call_id=call.id)
+
+    def _grade(self) -> Outcome:
+        goal = self._level.goals[-1]
+        wrong = [
+            name
+            for name in (*FILES, *REMINDERS)
+            if self.state.files.get(name) != goal.files.get(name)
+            or self.state.reminders.get(name) != goal.reminders.get(name)
+        ]
+        reason = f"not as asked: {', '.join(wrong)}" if wrong else ""
+        return Outcome(not wrong, reason, self._info)
+
+    def close(self) -> None:
+        pass
