@@ -56,7 +56,7 @@ class Desk:
     """The environment (see `lib.envs`): ``count`` tasks of a split, the first ones.
 
     files, reminders : how many there are at the start, 3 to 8 and 1 to 4
-    replies : how many replies a user's turn takes at most
+    replies : how many replies a user's turn takes at most; with one, nothing can be made good
     """
 
     name = "desk"
@@ -68,7 +68,7 @@ class Desk:
         *,
         files: int = 5,
         reminders: int = 2,
-        replies: int = 3,
+        replies: int = 2,
     ):
         if split not in NUMBERS:
             raise ValueError(f"split is {split!r}: expected train or test")
@@ -191,11 +191,16 @@ class DeskEpisode:
         if result.startswith("error"):
             self._info["errors"] += 1
         else:
-            made = call.name, call.arguments  # whatever id a server gave it
-            done = [c for c in self._missing if (c.name, c.arguments) == made][:1]
-            self._missing = [c for c in self._missing if c not in done]
+            self._strike(call)
         name = call.name if call.name in PARAMETERS else None
         return Message("tool", result, name=name, tool_call_id=call.id)
+
+    def _strike(self, made: ToolCall) -> None:
+        """Take a call that was made off those that are missing, whatever id a server gave it."""
+        for at, call in enumerate(self._missing):
+            if (call.name, call.arguments) == (made.name, made.arguments):
+                del self._missing[at]
+                return
 
     def _grade(self) -> Outcome:
         goal = self._level.goals[-1]

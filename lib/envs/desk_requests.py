@@ -119,8 +119,7 @@ class _Clerk:
         )
         self.last: str | None = None  # the file that was made or changed last
 
-    def pick(self, options: Iterable[T]) -> T:
-        options = options if isinstance(options, Sequence) else list(options)
+    def pick(self, options: Sequence[T]) -> T:
         if not options:
             raise _Misfit
         return options[int(self.rng.random() * len(options))]
@@ -230,10 +229,9 @@ class _Clerk:
             calls = [call("move", file, self.where(other)), call("move", other, self.where(file))]
             return kind, (self.say(file), other), calls
         if kind == "all":
-            folder = self.folder()
+            held = [self.where(file) for file in self.state.files]
+            folder = self.pick([folder for folder in FOLDERS if held.count(folder) == 2])
             inside = [file for file in self.state.files if self.where(file) == folder]
-            if len(inside) != 2:
-                raise _Misfit
             to = self.folder(folder)
             return kind, (folder, to), [call("move", file, to) for file in inside]
         one, other = self.pick_two(self.state.reminders)
