@@ -7,12 +7,11 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
 from lib.envs import Environment, Episode, null, play
-from lib.envs.desk import MOST_CALLS, NUMBERS, Desk
-from lib.envs.desk_requests import SENTENCES, SHAPES, draw_level
+from lib.envs.desk import MOST_CALLS, SPLITS, Desk, draw_task
+from lib.envs.desk_requests import SENTENCES, SHAPES
 from lib.envs.desk_store import FILES, PARAMETERS, TIMES
 from lib.harness import parse_tool_calls, render_calls, render_prompt
 from lib.trajectory import Message, ToolCall
@@ -25,7 +24,7 @@ def say(*calls):
     return Message("assistant", "", calls)
 
 
-def solve(task="desk-00000", before=(), world=DESK):
+def solve(task="desk-train-00000", before=(), world=DESK):
     """Play a task with the oracle, after a first reply of other calls."""
     episode = world.reset(task, 0)
     if before:
@@ -56,10 +55,10 @@ def share_solved(noise, world=DESK):
 
 def test_it_is_an_environment():
     assert isinstance(DESK, Environment)
-    assert isinstance(DESK.reset("desk-00000", 0), Episode)
+    assert isinstance(DESK.reset("desk-train-00000", 0), Episode)
 
 
-@pytest.mark.parametrize("split", NUMBERS)
+@pytest.mark.parametrize("split", SPLITS)
 def test_the_oracle_solves_every_level(split):
     world = Desk(split, 300)
     assert all(solve(task, world=world).passed for task in world.tasks())
@@ -83,7 +82,7 @@ def test_wrong_calls_leave_room_to_learn(replies, most):
 
 
 def test_every_kind_of_request_is_asked():
-    levels = [draw_level(number, 5, 2) for number in range(1000)]
+    levels = [draw_task(task, 5, 2) for task in Desk(count=1000).tasks()]
     sizes = {tuple(len(request.calls) for request in level.requests) for level in levels}
     assert sizes == set(SHAPES)
     text = "\n".join(request.text for level in levels for request in level.requests)
@@ -94,59 +93,50 @@ def test_every_kind_of_request_is_asked():
 # ------------------------------------------------------------------------------- the levels
 
 LEVEL_0 = """\
-home : report
+home : budget draft
 work : memo
-archive : ticket letter
-inbox : photo
-reminders : lunch seven party eight
-throw memo away and please shift lunch to six"""
+archive : poem
+inbox : invoice
+reminders : meeting two party noon
+rename budget to letter and put it in archive"""
 
 
 def test_a_level_is_the_same_in_another_process():
     code = """
 import sys
-from lib.envs.desk_requests import draw_level
-sys.stdout.write(repr([draw_level(number, 5, 2) for number in range(64)]))
+from lib.envs.desk import Desk, draw_task
+sys.stdout.write(repr([draw_task(task, 5, 2) for task in Desk().tasks()]))
 """
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert other.stdout == repr([draw_level(number, 5, 2) for number in range(64)])
+    assert other.stdout == repr([draw_task(task, 5, 2) for task in Desk().tasks()])
 
 
 def test_a_level_stays_what_it_is():
     """Committed rollouts name levels by their ids, so no change may draw them anew."""
-    assert DESK.reset("desk-00000", 0).messages[0].content == LEVEL_0
+    assert DESK.reset("desk-train-00000", 0).messages[0].content == LEVEL_0
 
 
-def test_training_and_held_out_tasks_do_not_overlap():
-    worlds = [Desk(split, 3000) for split in NUMBERS]
-    ids, contents = (
-        [{of(world, task) for task in world.tasks()} for world in worlds]
-        for of in (lambda world, task: task, content)
+def test_no_level_of_one_split_starts_like_one_of_the_other():
+    train, test = (
+        {world.reset(task, 0).messages[0].content.rpartition("\n")[0] for task in world.tasks()}
+        for world in (Desk(split, 3000, files=3, reminders=1) for split in SPLITS)
     )
-    assert not ids[0] & ids[1]
-    assert not contents[0] & contents[1]
+    assert min(len(train), len(test)) > 2500
+    assert not train & test
 
 
-def content(world, task):
-    level = draw_level(int(task.removeprefix("desk-")), world.files, world.reminders)
-    return repr(level)
-
-
-def test_a_task_of_the_other_split_is_refused():
-    with pytest.raises(ValueError, match="split train has desk-00000 to desk-89999"):
-        DESK.reset("desk-90000", 0)
-
-
-@pytest.mark.parametrize("task", ["desk-1", "lake-00001", "desk-00001\n", "desk-٠٠٠٠١"])
+@pytest.mark.parametrize(
+    "task", ["desk-train-1", "desk-dev-00001", "desk-test-00001\n", "desk-test-٠٠٠٠١"]
+)
 def test_a_task_that_is_none_is_refused(task):
-    with pytest.raises(ValueError, match="the split train has"):
+    with pytest.raises(ValueError, match="expected desk-train- or desk-test- and five digits"):
         DESK.reset(task, 0)
 
 
 def test_bad_sizes_are_refused():
     with pytest.raises(ValueError, match="files is 12: expected an integer, 3 to 8"):
         Desk(files=12)
-    with pytest.raises(ValueError, match="split is 'dev': expected train or test"):
+    with pytest.raises(ValueError, match="split is 'dev': expected 'train' or 'test'"):
         Desk("dev")
 
 
@@ -164,7 +154,7 @@ def test_settings_are_json_values():
 
 
 def test_a_change_that_was_not_asked_for_fails():
-    free = next(f for f in FILES if f not in DESK.reset("desk-00000", 0).state.files)
+    free = next(f for f in FILES if f not in DESK.reset("desk-train-00000", 0).state.files)
     outcome = solve(before=[ToolCall("create", {"file": free, "folder": "home"})])
     assert not outcome.passed
     assert outcome.reason.startswith("not as asked: ")
@@ -176,7 +166,7 @@ def test_reading_is_free():
 
 
 def test_a_change_that_is_undone_is_free():
-    free = next(f for f in FILES if f not in DESK.reset("desk-00000", 0).state.files)
+    free = next(f for f in FILES if f not in DESK.reset("desk-train-00000", 0).state.files)
     made = ToolCall("create", {"file": free, "folder": "home"})
     assert solve(before=[made, ToolCall("delete", {"file": free})]).passed
 
@@ -194,14 +184,14 @@ def test_a_new_file_is_no_copy():
 
 
 def test_the_oracle_makes_up_for_a_call_that_failed():
-    episode = DESK.reset("desk-00000", 0)
+    episode = DESK.reset("desk-train-00000", 0)
     gold = episode.to_do()
     assert episode.step(say(ToolCall("move", {})))[0].content == "error bad-call"
     assert episode.to_do() == gold
 
 
 def test_an_id_of_a_server_does_not_hide_what_was_done():
-    episode = DESK.reset("desk-00000", 0)
+    episode = DESK.reset("desk-train-00000", 0)
     calls = [ToolCall(c.name, c.arguments, f"call-{i}") for i, c in enumerate(episode.to_do())]
     answers = episode.step(say(*calls))
     assert [answer.tool_call_id for answer in answers] == [call.id for call in calls]
@@ -212,21 +202,21 @@ def test_an_id_of_a_server_does_not_hide_what_was_done():
 
 
 def test_the_last_reply_ends_the_turn():
-    episode = DESK.reset("desk-00000", 0)
+    episode = DESK.reset("desk-train-00000", 0)
     read = say(ToolCall("list", {"folder": "home"}))
     assert [message.role for message in episode.step(read)] == ["tool"]
     assert [message.role for message in episode.step(read)] == ["tool", "user"]
 
 
 def test_attempts_share_nothing():
-    one, other = DESK.reset("desk-00000", 0), DESK.reset("desk-00000", 1)
+    one, other = DESK.reset("desk-train-00000", 0), DESK.reset("desk-train-00000", 1)
     one.step(DESK.oracle(one))
     assert one.state != other.state
     assert solve().passed
 
 
 def test_a_done_episode_takes_no_message():
-    episode = DESK.reset("desk-00000", 0)
+    episode = DESK.reset("desk-train-00000", 0)
     play(episode, null)
     with pytest.raises(RuntimeError, match="the episode is done"):
         episode.step(say())
@@ -293,7 +283,7 @@ HOSTILE = (
 
 @pytest.mark.parametrize("call", HOSTILE, ids=lambda call: call.name)
 def test_a_hostile_call_changes_nothing(call):
-    episode = DESK.reset("desk-00000", 0)
+    episode = DESK.reset("desk-train-00000", 0)
     before = episode.state.copy()
     (answer,) = episode.step(Message("assistant", "```tool_call\n[[[[", (call,)))
     assert answer.content == "error bad-call"
@@ -301,7 +291,7 @@ def test_a_hostile_call_changes_nothing(call):
 
 
 def test_a_flood_of_calls_is_cut():
-    episode = DESK.reset("desk-00000", 0)
+    episode = DESK.reset("desk-train-00000", 0)
     answers = episode.step(say(*[ToolCall("list", {"folder": "home"})] * 10_000))
     assert len(answers) == MOST_CALLS + 1
     assert answers[-1].content == "error too-many-calls"
@@ -311,23 +301,28 @@ def test_a_flood_of_calls_is_cut():
 
 
 def test_without_noise_the_speaker_is_the_oracle():
-    episode = DESK.reset("desk-00007", 0)
+    episode = DESK.reset("desk-train-00007", 0)
     assert DESK.behave(episode, random.Random(0), 0.0) == DESK.oracle(episode).tool_calls
 
 
-@pytest.mark.parametrize("make", [random.Random, np.random.default_rng])
-def test_behaviour_follows_the_generator(make):
-    episode = DESK.reset("desk-00007", 0)
-    one, same, other = (DESK.behave(episode, make(seed), 1.0) for seed in (1, 1, 2))
+def test_behaviour_follows_the_generator():
+    episode = DESK.reset("desk-train-00007", 0)
+    one, same, other = (DESK.behave(episode, random.Random(seed), 1.0) for seed in (1, 1, 2))
     assert one == same != other
 
 
 def test_random_calls_are_of_every_tool():
-    episode, rng = DESK.reset("desk-00007", 0), random.Random(0)
+    episode, rng = DESK.reset("desk-train-00007", 0), random.Random(0)
     drawn = [call for _ in range(500) for call in DESK.behave(episode, rng, 1.0)]
     assert {call.name for call in drawn} == set(PARAMETERS)
     assert {call.arguments.get("time") for call in drawn} >= set(TIMES)
     assert all(read_calls(write_calls([call]), episode.tools) == (call,) for call in drawn)
+
+
+def test_a_speaker_may_lean_to_a_tool():
+    episode, rng = DESK.reset("desk-train-00007", 0), random.Random(0)
+    names = [c.name for _ in range(500) for c in DESK.behave(episode, rng, 1.0, lean=2)]
+    assert 0.6 < names.count("copy") / len(names) < 0.8
 
 
 def test_speed_is_told():

@@ -1,7 +1,7 @@
 """A desk: files in folders and reminders, kept by tool calls over several user turns.
 
 A level is a state and two or three requests of a user, two to five calls in all, drawn for the
-task's number alone. All is said in words that are tokens of the lab's models:
+task's id alone. All is said in words that are tokens of the lab's models:
 
     home : report memo                          what there is, told once
     work : plan
@@ -20,10 +20,12 @@ requests lead. So reading is free, and a change that nobody asked for fails, unl
 
 from __future__ import annotations
 
+import hashlib
+import random
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from lib.envs import Outcome
 from lib.envs.desk_requests import SENTENCE_WORDS, Level, draw_level
@@ -39,22 +41,29 @@ done in their order. When a request is done, reply without a call."""
 MOST_CALLS = 4
 """Calls of one reply that are done; a reply with more is told so once."""
 
-NUMBERS = {"train": range(90_000), "test": range(90_000, 100_000)}
-"""The levels of each split, by number."""
-
-_level = lru_cache(4096)(draw_level)
+SPLITS = ("train", "test")
 
 
-class Random(Protocol):
-    """A generator: that of the standard library, or numpy's."""
+@lru_cache(4096)
+def draw_task(task: str, files: int, reminders: int) -> Level:
+    """Draw the level of a task; a start belongs to one split by a digest of what is told of it."""
+    found = re.fullmatch(r"desk-(train|test)-(?:[0-9]{5}|[1-9][0-9]{5,8})", task)
+    if not found:
+        raise ValueError(f"task is {task!r}: expected desk-train- or desk-test- and five digits")
+    odd = SPLITS.index(found[1])
+    return draw_level(
+        random.Random(task), files, reminders, lambda start: _digest(tell(start)) % 2 == odd
+    )
 
-    def random(self) -> float:
-        """A number from 0 to 1, 1 excluded."""
+
+def _digest(text: str) -> int:
+    return hashlib.blake2b(text.encode(), digest_size=1).digest()[0]
 
 
 class Desk:
-    """The environment (see `lib.envs`): ``count`` tasks of a split, the first ones.
+    """The environment (see `lib.envs`): ``count`` tasks of a split.
 
+    split : "train" or "test"; no level of one starts like a level of the other
     files, reminders : how many there are at the start, 3 to 8 and 1 to 4
     replies : how many replies a user's turn takes at most; with one, nothing can be made good
     """
@@ -70,10 +79,10 @@ class Desk:
         reminders: int = 2,
         replies: int = 2,
     ):
-        if split not in NUMBERS:
-            raise ValueError(f"split is {split!r}: expected train or test")
+        if split not in SPLITS:
+            raise ValueError(f"split is {split!r}: expected 'train' or 'test'")
         bounds = {
-            "count": (count, 1, len(NUMBERS[split])),
+            "count": (count, 1, 1_000_000),
             "files": (files, 3, 8),
             "reminders": (reminders, 1, 4),
             "replies": (replies, 1, 16),
@@ -90,20 +99,12 @@ class Desk:
         return {"files": self.files, "reminders": self.reminders, "replies": self.replies}
 
     def tasks(self) -> Sequence[str]:
-        return [f"desk-{number:05d}" for number in NUMBERS[self.split][: self.count]]
+        return [f"{self.name}-{self.split}-{number:05}" for number in range(self.count)]
 
     def reset(self, task: str, attempt: int) -> DeskEpisode:
-        """Start an attempt at any task of the split, also one past ``count``."""
-        found = re.fullmatch(r"desk-([0-9]{5})", task)
-        numbers = NUMBERS[self.split]
-        if not found or int(found[1]) not in numbers:
-            raise ValueError(
-                f"task is {task!r}: the split {self.split} has desk-{numbers[0]:05d} to "
-                f"desk-{numbers[-1]:05d}"
-            )
-        number = int(found[1])
-        level = _level(number, self.files, self.reminders)
-        return DeskEpisode(level, {"level": number}, self.replies)
+        """Start an attempt at a task, of either split; all attempts start alike."""
+        level = draw_task(task, self.files, self.reminders)
+        return DeskEpisode(level, {"attempt": attempt}, self.replies)
 
     def oracle(self, episode: DeskEpisode) -> Message:
         """Reply with the calls of the request that are still to be made, none if it is done.
@@ -112,14 +113,21 @@ class Desk:
         """
         return Message("assistant", "", episode.to_do())
 
-    def behave(self, episode: DeskEpisode, rng: Random, noise: float) -> tuple[ToolCall, ...]:
-        """Choose calls as a speaker of mixed skill: the oracle's, each replaced with chance noise.
+    def behave(
+        self,
+        episode: DeskEpisode,
+        rng: random.Random,
+        noise: float,
+        lean: int | None = None,
+    ) -> tuple[ToolCall, ...]:
+        """The calls of the oracle, each replaced by a random one with chance `noise`.
 
-        What replaces a call is a call of any tool, with any words that its schema allows. Three
-        times in four a name is drawn from those with which the call is no error.
+        A random call is of any tool or, two times in three, of tool number `lean`, with any words
+        that its schema allows. Three times in four a name is drawn from those with which the call
+        is no error.
         """
         return tuple(
-            random_call(episode.state, rng) if rng.random() < noise else call
+            random_call(episode.state, rng, lean) if rng.random() < noise else call
             for call in episode.to_do()
         )
 
@@ -131,9 +139,10 @@ class Desk:
 _TOOL_NAMES = tuple(PARAMETERS)
 
 
-def random_call(state: State, rng: Random) -> ToolCall:
+def random_call(state: State, rng: random.Random, lean: int | None) -> ToolCall:
     """Draw a call that the schemas allow (see `Desk.behave`)."""
-    tool = _TOOL_NAMES[int(rng.random() * len(_TOOL_NAMES))]
+    leans = lean is not None and rng.random() < 2 / 3
+    tool = _TOOL_NAMES[lean if leans else int(rng.random() * len(_TOOL_NAMES))]
     arguments = {}
     for parameter, options in PARAMETERS[tool]:
         if parameter in ("file", "name", "reminder") and rng.random() < 0.75:

@@ -1,4 +1,4 @@
-"""The levels of the desk: a state, and requests that fit it, drawn from a number.
+"""The levels of the desk: a state, and requests that fit it, drawn at random.
 
 A request is a sentence and the calls that do it exactly. It may name a file as "it", the file that
 was made or changed last, or ask for what only the state tells: which files a folder holds, where
@@ -8,7 +8,7 @@ a file is, when a reminder is due.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from lib.envs.desk_store import FILES, FOLDERS, PARAMETERS, REMINDERS, TIMES, State, perform
@@ -75,15 +75,19 @@ def call(name: str, *values: str) -> ToolCall:
     return ToolCall(name, dict(zip((p for p, _ in PARAMETERS[name]), values, strict=True)))
 
 
-def draw_level(number: int, files: int, reminders: int) -> Level:
-    """Draw the level of a number; each of its calls is needed to reach the final state.
+def draw_level(
+    rng: random.Random, files: int, reminders: int, belongs: Callable[[State], bool]
+) -> Level:
+    """Draw a level; each of its calls is needed to reach the final state.
 
     files, reminders : how many there are at the start
+    belongs : whether a level may start so
     """
-    rng = random.Random(number)
     while True:
         clerk = _Clerk(rng, files, reminders)
         start = clerk.state.copy()
+        if not belongs(start):
+            continue
         requests, goals = [], []
         for size in clerk.pick(SHAPES):
             requests.append(clerk.request(size))
