@@ -104,3 +104,16 @@ def play(episode: Episode, reply: Callable[[Episode], Message]) -> tuple[list[Me
         return messages, episode.outcome
     finally:
         episode.close()
+
+
+def open_world(name: str, split: str = "train", count: int = 200) -> Environment:
+    """A world of the lab by name: frozenlake, sokoban or desk, in its default size.
+
+    split: "train" or "test", which share no level.  count: number of tasks.
+    """
+    from importlib import import_module
+
+    classes = {"frozenlake": "FrozenLake", "sokoban": "Sokoban", "desk": "Desk"}
+    if name not in classes:
+        raise ValueError(f"there is no world {name!r}: expected one of {', '.join(classes)}")
+    return getattr(import_module(f"lib.envs.{name}"), classes[name])(split, count)
