@@ -1,0 +1,196 @@
+"""Posterior-tempered group sampling (PTGS): a sampling temperature for each training task.
+
+The sampler keeps what it has seen of each task as a discounted posterior over its success rate,
+draws one rate from it, and samples the task's group hot if the draw says hard and cold if it says
+easy (arXiv 2610.01509). At step t of T:
+
+    pivot        p~ = p_start (p_end / p_start)^(t / T)
+    posterior    Beta(2 p~ + s, 2 (1 - p~) + f)
+    temperature  T_x = T_ref tau^h,  h = (p~ - p^) / p~  or, above the pivot,  (p~ - p^) / (1 - p~)
+    update       s <- gamma s + successes,  f <- gamma f + failures
+
+A trainer of any kind calls, at each step,
+
+    sampler.set_progress(step, total)
+    temperatures = sampler.assign(tasks)             # one a group, before its rollouts
+    heat = sampler.per_row(task_of_each_row)         # for sampling, and for every log-prob
+    sampler.observe(task_of_each_row, passed)        # every group, before any filter
+
+Only numpy is needed. Tasks are named by ids that recur, never by the text of a prompt.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+PRIOR_MASS = 2.0
+"""Pseudo-counts of the prior, which lies at the pivot."""
+
+
+class MissingTemperature(LookupError):
+    """A row whose task was given no temperature in this step."""
+
+
+class PTGS:
+    """The temperatures of one training run.
+
+    Parameters
+    ----------
+    tau : largest ratio of a temperature to ``t_ref``, at least 1; 1 leaves all at ``t_ref``.
+    gamma : what a count is worth one update later, in (0, 1].
+    t_ref : temperature of a task whose drawn success rate is the pivot.
+    pivot_start, pivot_end : the success rate in the middle, at the beginning and end of training.
+    seed : of the draws.
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.5,
+        gamma: float = 0.95,
+        t_ref: float = 1.0,
+        pivot_start: float = 0.25,
+        pivot_end: float = 0.5,
+        seed: int = 0,
+    ):
+        for name, value, good, expected in [
+            ("tau", tau, 1 <= tau < math.inf, "a finite number, at least 1; 1 is off"),
+            ("gamma", gamma, 0 < gamma <= 1, "in (0, 1]; 1 forgets nothing"),
+            ("t_ref", t_ref, 0 < t_ref < math.inf, "a finite number above 0"),
+            ("pivot_start", pivot_start, 0 < pivot_start < 1, "a success rate in (0, 1)"),
+            ("pivot_end", pivot_end, 0 < pivot_end < 1, "a success rate in (0, 1)"),
+        ]:
+            if not good:
+                raise ValueError(f"PTGS: {name} is {value!r}: it must be {expected}")
+        self.tau, self.gamma, self.t_ref = float(tau), float(gamma), float(t_ref)
+        self.pivot_start, self.pivot_end = float(pivot_start), float(pivot_end)
+        self.seed = int(seed)
+        self.generator = np.random.default_rng(self.seed)
+        self.counts: dict[str, tuple[float, float]] = {}
+        self.assigned: dict[str, float] = {}
+        self.progress = 0.0
+
+    # ------------------------------------------------------------------------------- the rule
+
+    @property
+    def pivot(self) -> float:
+        """The success rate that is sampled at ``t_ref`` now."""
+        return self.pivot_start * (self.pivot_end / self.pivot_start) ** self.progress
+
+    def set_progress(self, step: int, total: int) -> None:
+        """Begin step ``step`` of ``total``, counted from 1; before it the pivot is at its start."""
+        if not 0 <= step <= total or total < 1:
+            raise ValueError(f"step {step} of {total}: expected 1 to the total, at least 1")
+        self.progress = step / total
+
+    def posterior(self, key: str) -> tuple[float, float]:
+        """The two parameters of the Beta distribution of a task's success rate."""
+        successes, failures = self.counts.get(key, (0.0, 0.0))
+        pivot = self.pivot
+        return PRIOR_MASS * pivot + successes, PRIOR_MASS * (1 - pivot) + failures
+
+    def heat(self, rate: float) -> float:
+        """The temperature of a task whose success rate is ``rate``, in [t_ref / tau, t_ref tau]."""
+        pivot = self.pivot
+        exponent = (pivot - rate) / (pivot if rate <= pivot else 1 - pivot)
+        return self.t_ref * self.tau**exponent
+
+    def temperature(self, key: str) -> float:
+        """Draw a success rate of the task from its posterior; the temperature that goes with it."""
+        return self.heat(float(self.generator.beta(*self.posterior(key))))
+
+    def update(self, key: str, successes: float, rollouts: float) -> None:
+        """Count the outcomes of one group of the task."""
+        if not 0 <= successes <= rollouts:
+            raise ValueError(f"task {key!r}: {successes} successes of {rollouts} rollouts")
+        s, f = self.counts.get(key, (0.0, 0.0))
+        self.counts[key] = (
+            self.gamma * s + successes,
+            self.gamma * f + (rollouts - successes),
+        )
+
+    # ---------------------------------------------------------------------- hooks of a trainer
+
+    def assign(self, keys: Sequence[str]) -> list[float]:
+        """One temperature for each group of this step; those of the last step are forgotten."""
+        keys = list(keys)
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise ValueError(f"task {twice!r} has two groups in one step: give each task one group")
+        self.assigned = {key: self.temperature(key) for key in keys}
+        return list(self.assigned.values())
+
+    def per_row(self, keys: Iterable[str]) -> np.ndarray:
+        """The temperature of each row, from the task of each row, [rows]."""
+        keys = list(keys)
+        missing = next((key for key in keys if key not in self.assigned), None)
+        if missing is not None:
+            raise MissingTemperature(
+                f"a row of task {missing!r} has no temperature in this step. Its log-probs would be"
+                " taken at another temperature than it was sampled at: assign() all tasks of a "
+                "step before their rollouts"
+            )
+        return np.array([self.assigned[key] for key in keys])
+
+    def observe(self, keys: Sequence[str], passed: Sequence[bool | None]) -> None:
+        """Count the outcomes of all rows, whichever the update will use.
+
+        ``keys[i]`` is the task of row i and ``passed[i]`` whether it was solved; None is missing
+        and counts neither way, as does a group without any outcome.
+        """
+        groups: dict[str, list[bool]] = {}
+        for key, one in zip(keys, passed, strict=True):
+            if one is not None:
+                groups.setdefault(key, []).append(bool(one))
+        for key, outcomes in groups.items():
+            self.update(key, sum(outcomes), len(outcomes))
+
+    # --------------------------------------------------------------------------------- its state
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """The arguments it was made with."""
+        names = ("tau", "gamma", "t_ref", "pivot_start", "pivot_end", "seed")
+        return {name: getattr(self, name) for name in names}
+
+    def state(self) -> dict[str, Any]:
+        """All that it has become, as JSON values; :meth:`restore` goes on from it exactly."""
+        return {
+            "settings": self.settings,
+            "progress": self.progress,
+            "counts": {key: list(pair) for key, pair in self.counts.items()},
+            "assigned": dict(self.assigned),
+            "generator": self.generator.bit_generator.state,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Become the sampler that :meth:`state` was taken of; its settings must be the same."""
+        for name, value in self.settings.items():
+            if state["settings"][name] != value:
+                raise ValueError(
+                    f"the saved state has {name} = {state['settings'][name]!r}, this sampler "
+                    f"{value!r}: make it with the settings it was saved with"
+                )
+        self.progress = float(state["progress"])
+        self.counts = {key: (float(s), float(f)) for key, (s, f) in state["counts"].items()}
+        self.assigned = {key: float(heat) for key, heat in state["assigned"].items()}
+        self.generator.bit_generator.state = state["generator"]
+
+
+def from_pilots(
+    pilots: Mapping[str, tuple[int, int]],
+    *,
+    tau: float = 1.5,
+    t_ref: float = 1.0,
+    pivot: float = 0.5,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Temperatures for a frozen policy: one draw a task, from a few pilot rollouts of each.
+
+    ``pilots`` maps a task to its successes and rollouts, (0, 0) where there are none.
+    """
+    sampler = PTGS(tau=tau, t_ref=t_ref, pivot_start=pivot, pivot_end=pivot, seed=seed)
+    for key, (successes, rollouts) in pilots.items():
+        sampler.update(key, successes, rollouts)
+    return dict(zip(pilots, sampler.assign(list(pilots)), strict=True))

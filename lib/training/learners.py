@@ -1,0 +1,201 @@
+"""One policy update from the rollouts of a step, by GRPO or by PPO."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from lib.training.actions import Episode, collate, pieces
+from lib.training.objectives import advantages_over_time, clipped_loss, group_advantages, k3
+from lib.training.scoring import Scores, action_logits, entropy, log_softmax
+from lib.training.settings import Settings
+
+
+class Learner:
+    """Updates a policy by group-relative advantages (GRPO).
+
+    model: its trainable parameters are those that need a gradient.
+    """
+
+    def __init__(self, model, settings: Settings):
+        self.model, self.settings = model, settings
+        self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        self.optimizer = torch.optim.AdamW(
+            self.parameters.values(),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+        )
+
+    def modules(self) -> dict[str, tuple[dict[str, torch.Tensor], torch.optim.Optimizer]]:
+        """What is learned, by name: the parameters and the optimizer of each part."""
+        return {"policy": (self.parameters, self.optimizer)}
+
+    def learn(
+        self,
+        step: int,
+        episodes: Sequence[Episode],
+        scores: Scores,
+        rewards: Sequence[np.ndarray],
+        kept: Sequence[bool],
+    ) -> dict[str, Any]:
+        """Update once.
+
+        episodes: group after group, `rewards[g]` holding those of group g in the same order.
+        scores: of their action tokens.  kept: the groups that the policy learns from.
+        Returns what the step log has to say of it; null where nothing was updated.
+        """
+        advantages = self._advantages(step, episodes, scores, rewards, kept)
+        numbers = np.flatnonzero(np.repeat(kept, [len(group) for group in rewards]))
+        numbers = numbers[[len(episodes[i].tokens) > 0 for i in numbers]]
+        said = self._update_policy(step, episodes, scores, advantages, numbers)
+        return said | self._finish(step, scores)
+
+    def _advantages(self, step, episodes, scores, rewards, kept) -> list[np.ndarray]:
+        """The advantage of every action token, one array an episode; zeros where not kept."""
+        each = [
+            group_advantages(group) if keep else np.zeros(len(group))
+            for group, keep in zip(rewards, kept, strict=True)
+        ]
+        pairs = zip(episodes, np.concatenate(each), strict=True)
+        return [np.full(len(episode.tokens), value) for episode, value in pairs]
+
+    def _finish(self, step, scores) -> dict[str, Any]:
+        return {}
+
+    def _update_policy(self, step, episodes, scores, advantages, numbers) -> dict[str, Any]:
+        settings, device = self.settings, self.model.device
+        counts = [len(episode.tokens) for episode in episodes]
+        old, start = scores.log_probs.split(counts), scores.start_log_probs.split(counts)
+        # The order is a function of seed and step, so that a resumed run shuffles alike.
+        generator = np.random.default_rng([settings.seed, step])
+        norms, clipped, tokens = [], 0.0, 0
+        for _ in range(settings.epochs):
+            shuffled = generator.permutation(numbers)
+            for low in range(0, len(shuffled), settings.minibatch):
+                batch = shuffled[low : low + settings.minibatch]
+                total = sum(counts[i] for i in batch)
+                self.optimizer.zero_grad(set_to_none=True)
+                for lot in pieces([episodes[i] for i in batch], settings.rows_at_once):
+                    these = batch[lot]
+                    loss, cut = self._loss(
+                        collate([episodes[i] for i in these], device),
+                        torch.cat([old[i] for i in these]),
+                        torch.cat([start[i] for i in these]),
+                        np.concatenate([advantages[i] for i in these]),
+                    )
+                    (loss / total).backward()
+                    clipped += cut
+                tokens += total
+                norm = nn.utils.clip_grad_norm_(
+                    self.parameters.values(), settings.max_gradient_norm, error_if_nonfinite=True
+                )
+                norms.append(float(norm))
+                self.optimizer.step()
+        return {
+            "gradient_norm": float(np.mean(norms)) if norms else None,
+            "clip_share": clipped / tokens if tokens else None,
+            "updates": len(norms),
+        }
+
+    def _loss(self, actions, old, start, advantages) -> tuple[torch.Tensor, float]:
+        """The loss summed over action tokens, and how many of them are clipped."""
+        settings = self.settings
+        logits, _ = action_logits(self.model, actions)
+        every = log_softmax(logits, actions.temperature)
+        log_probs = every.gather(1, actions.tokens[:, None])[:, 0]
+        advantages = torch.from_numpy(advantages).to(log_probs)
+        loss, cut = clipped_loss(log_probs, old, advantages, settings.clip_low, settings.clip_high)
+        if settings.entropy_bonus:
+            loss = loss - settings.entropy_bonus * entropy(every)
+        if settings.kl_weight:
+            loss = loss + settings.kl_weight * k3(log_probs, start)
+        return loss.sum(), float(cut.sum())
+
+
+class Critic(nn.Module):
+    """The value of what the policy has read: its last hidden state, through one hidden layer.
+
+    The hidden states come without gradient, so that the critic cannot disturb the policy.
+    """
+
+    def __init__(self, width: int, hidden: int, generator: torch.Generator):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.inner, self.outer = nn.Linear(width, hidden), nn.Linear(hidden, 1)
+        with torch.no_grad():
+            self.inner.weight.normal_(0, width**-0.5, generator=generator)
+            for tensor in (self.inner.bias, self.outer.weight, self.outer.bias):
+                tensor.zero_()  # so every value is 0 at first
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Values [a] of hidden states [a, width]."""
+        return self.outer(nn.functional.gelu(self.inner(self.norm(states))))[:, 0]
+
+
+class CriticLearner(Learner):
+    """Updates a policy by advantages over a critic, token by token (PPO).
+
+    The critic learns from all rollouts, after they were judged by it; the policy from the kept
+    groups, once the critic's warm-up is over. Advantages are neither centred nor scaled.
+    """
+
+    def __init__(self, model, settings: Settings):
+        super().__init__(model, settings)
+        generator = torch.Generator().manual_seed(settings.seed)
+        width = model.get_output_embeddings().weight.shape[1]
+        self.critic = Critic(width, settings.critic_width, generator).to(model.device)
+        self.critic_optimizer = torch.optim.AdamW(
+            self.critic.parameters(), lr=settings.critic_learning_rate, weight_decay=0.0
+        )
+
+    def modules(self):
+        critic = (dict(self.critic.named_parameters()), self.critic_optimizer)
+        return super().modules() | {"critic": critic}
+
+    def learn(self, step, episodes, scores, rewards, kept):
+        if step <= self.settings.critic_warmup:
+            kept = [False] * len(kept)
+        return super().learn(step, episodes, scores, rewards, kept)
+
+    @torch.no_grad()
+    def _advantages(self, step, episodes, scores, rewards, kept):
+        settings = self.settings
+        values = self.critic(scores.hidden.float()).double().cpu().numpy()
+        found, at = [], 0
+        for episode, reward in zip(episodes, np.concatenate(rewards), strict=True):
+            count = len(episode.tokens)
+            after = np.zeros(count)
+            after[-1:] = reward
+            theirs = values[at : at + count]
+            found.append(advantages_over_time(theirs, after, settings.gamma, settings.lam))
+            at += count
+        self.returns = np.concatenate(found) + values  # lambda returns, the critic's target
+        spread = self.returns.var()
+        self.explained = 1 - (self.returns - values).var() / spread if spread > 0 else None
+        return found
+
+    def _finish(self, step, scores):
+        settings, device = self.settings, scores.hidden.device
+        states, returns = scores.hidden.float(), torch.from_numpy(self.returns).to(device).float()
+        generator = np.random.default_rng([settings.seed, step, 1])
+        size = max(1, len(states) // 4)
+        losses = []
+        for _ in range(settings.critic_epochs):
+            order = torch.from_numpy(generator.permutation(len(states))).to(device)
+            for these in order.split(size):
+                loss = (self.critic(states[these]) - returns[these]).square().mean()
+                self.critic_optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                self.critic_optimizer.step()
+                losses.append(float(loss.detach()))
+        return {
+            "critic_loss": float(np.mean(losses)) if losses else None,
+            "explained_variance": self.explained,
+        }
+
+
+def make_learner(model, settings: Settings) -> Learner:
+    """The learner of the algorithm that the settings name."""
+    return {"grpo": Learner, "ppo": CriticLearner}[settings.algorithm](model, settings)

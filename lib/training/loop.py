@@ -1,0 +1,237 @@
+"""The loop: rollouts at each group's temperature, what the sampler learns, what the policy does."""
+
+import contextlib
+import copy
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from lib.envs import Environment
+from lib.generation import Engine, Sampling
+from lib.policies import Key, LocalPolicy
+from lib.policies.dialects import Dialect
+from lib.policies.local import fingerprint
+from lib.rollouts import roll_out
+from lib.training import checkpoints
+from lib.training.actions import Episode, read_episode
+from lib.training.learners import make_learner
+from lib.training.objectives import kept_groups
+from lib.training.samplers import Sampler, read_log
+from lib.training.scoring import Scores, action_logits, score
+from lib.training.settings import Settings
+from lib.trajectory import Rollout
+
+COMPARED = 4
+"""Rollouts of each group compared with the start, where the loss does not need all compared."""
+LARGEST_GAP = 0.02
+"""In float32 the engine and the update agree on a log-prob to 1e-4; this far apart is a bug."""
+
+
+def train(
+    model,
+    tokenizer,
+    dialect: Dialect,
+    environment: Environment,
+    tasks: Sequence[str],
+    settings: Settings,
+    sampler: Sampler,
+    out: str | Path,
+    *,
+    checkpoint_every: float = 60.0,
+    progress: bool | None = None,
+) -> list[dict[str, Any]]:
+    """Train a policy in place, and return its step log.
+
+    model : a causal model of transformers, or one that peft has wrapped; the parameters that need
+        a gradient are trained.
+    tasks : the pool, of at least `settings.groups` tasks; each is met once in a round of the pool.
+    out : the folder of the run (`lib.training.checkpoints`). A run that was stopped goes on from
+        its last checkpoint and ends as it would have ended.
+    checkpoint_every : seconds.  progress : a bar; None shows it on a terminal only.
+
+    Raises ValueError if the folder was begun with other settings, or a rollout has no return where
+    the reward is the return.
+    """
+    out, tasks = Path(out), list(dict.fromkeys(tasks))
+    if len(tasks) < settings.groups:
+        raise ValueError(
+            f"{settings.groups} groups a step from a pool of {len(tasks)} tasks: give more tasks"
+        )
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    inner.eval()  # dropout would make the update's log-probs differ from those sampled
+    start = _Start(model)
+    checkpoints.agree(
+        out,
+        {
+            "settings": settings.as_json(),
+            "sampler": sampler.settings,
+            "start": {"weights": fingerprint(inner), "dialect": dialect.settings},
+            "world": {"name": environment.name, "tasks": tasks}
+            | dict(getattr(environment, "settings", {})),
+        },
+    )
+    learner = make_learner(inner, settings)
+    done = checkpoints.restore(out, learner, sampler)
+    saved = time.monotonic()
+    engine = Engine(inner, tokenizer)
+    bar = tqdm(
+        total=settings.steps,
+        initial=done,
+        unit="step",
+        disable=None if progress is None else not progress,
+    )
+    with bar, (out / "steps.jsonl").open("a", encoding="utf-8") as log:
+        for step in range(done + 1, settings.steps + 1):
+            began = time.perf_counter()
+            chosen = choose_tasks(tasks, settings.groups, step, settings.seed)
+            heats = sampler.assign(step, settings.steps, chosen)
+            sampling = Sampling(temperature=settings.t_ref, max_new_tokens=settings.max_new_tokens)
+            policy = LocalPolicy(engine, dialect, sampling, name="policy")
+            groups = roll_out_groups(policy, environment, chosen, heats, settings, step)
+            rolled = time.perf_counter()
+            rows = [rollout for group in groups for rollout in group]
+            sampler.observe([row.task for row in rows], [row.passed for row in rows])
+
+            graded = [[row for row in group if row.passed is not None] for group in groups]
+            rewards = [reward(group, settings) for group in graded]
+            kept = kept_groups(rewards, settings.filter_mass)
+            episodes = [read_episode(row) for group in graded for row in group]
+            entry = _outcomes(step, chosen, heats, groups, rewards, kept)
+            if any(len(episode.tokens) for episode in episodes):
+                compare = _compared(graded, settings)
+                scores = score(
+                    inner,
+                    start,
+                    episodes,
+                    t_ref=settings.t_ref,
+                    rows=settings.rows_at_once,
+                    compare=compare,
+                )
+                entry |= _measures(scores, episodes)
+                if entry["engine_gap"] > LARGEST_GAP and inner.dtype == torch.float32:
+                    raise RuntimeError(
+                        f"step {step}: a log-prob of the update is {entry['engine_gap']:.3g} off "
+                        "the one it was sampled with. They must agree at each row's temperature"
+                    )
+                entry |= learner.learn(step, episodes, scores, rewards, kept)
+            ended = time.perf_counter()
+            entry["seconds"] = {"rollouts": rolled - began, "update": ended - rolled}
+            log.write(checkpoints.as_line(entry))
+            log.flush()
+            if time.monotonic() - saved >= checkpoint_every or step == settings.steps:
+                checkpoints.save(out, step, learner, sampler)
+                saved = time.monotonic()
+            bar.set_postfix(success=f"{entry['success'] or 0:.2f}", refresh=False)
+            bar.update()
+    return read_log(out / "steps.jsonl")
+
+
+def choose_tasks(tasks: Sequence[str], groups: int, step: int, seed: int) -> list[str]:
+    """The tasks of a step, counted from 1: the pool in rounds, each in another order.
+
+    A round ends where fewer tasks are left than a step needs. It is a function of its arguments,
+    the same in every arm.
+    """
+    steps = len(tasks) // groups
+    turn, place = divmod(step - 1, steps)
+    order = np.random.default_rng([seed, turn]).permutation(len(tasks))
+    return [tasks[i] for i in order[place * groups : (place + 1) * groups]]
+
+
+def roll_out_groups(
+    policy: LocalPolicy,
+    environment: Environment,
+    tasks: Sequence[str],
+    temperatures: Sequence[float],
+    settings: Settings,
+    step: int,
+) -> list[list[Rollout]]:
+    """A group of rollouts of each task, all turns of it at the task's temperature."""
+    first = settings.first_attempt(step)
+    attempts = range(first, first + settings.group_size)
+    heat = dict(zip(tasks, temperatures, strict=True))
+    keys = [Key(settings.seed, task, attempt) for task in tasks for attempt in attempts]
+    session = policy.start(keys, temperatures=[heat[key.task] for key in keys])
+    found = {}
+    for one in roll_out(session, environment, keys, "train", "policy", settings.max_turns):
+        found[one.task, one.attempt] = replace(one, sampling={"temperature": heat[one.task]})
+    return [[found[task, attempt] for attempt in attempts] for task in tasks]
+
+
+def reward(group: Sequence[Rollout], settings: Settings) -> np.ndarray:
+    """The reward of each rollout, [rollouts]."""
+    if settings.reward == "passed":
+        return np.array([float(row.passed) for row in group])
+    bare = next((row for row in group if "return" not in row.info), None)
+    if bare is not None:
+        raise ValueError(
+            f"rollout {bare.key} has no return: its world gives none, set reward to passed"
+        )
+    return np.array([float(row.info["return"]) for row in group])
+
+
+class _Start:
+    """The policy as it was before training; gives its logits of Actions."""
+
+    def __init__(self, model):
+        self.adapted = hasattr(model, "disable_adapter")
+        self.model = model if self.adapted else copy.deepcopy(model).requires_grad_(False)
+
+    def __call__(self, actions) -> torch.Tensor:
+        # An adapter is taken off for a moment: what is below it has not changed.
+        with self.model.disable_adapter() if self.adapted else contextlib.nullcontext():
+            inner = self.model.get_base_model() if self.adapted else self.model
+            return action_logits(inner, actions)[0]
+
+
+def _compared(groups, settings: Settings) -> list[bool]:
+    every = settings.kl_weight > 0
+    return [every or place < COMPARED for group in groups for place in range(len(group))]
+
+
+def _outcomes(step, tasks, heats, groups, rewards, kept) -> dict[str, Any]:
+    """What a step's rollouts came to, as the step log has it; null where nothing was graded."""
+    solved = [[row.passed for row in group if row.passed is not None] for group in groups]
+    every = np.concatenate([np.array(group, dtype=float) for group in solved])
+    mixed = [0 < sum(group) < len(group) for group in solved]
+    return {
+        "step": step,
+        "success": float(every.mean()) if len(every) else None,
+        "reward": float(np.concatenate(rewards).mean()) if len(every) else None,
+        "temperature": {
+            "mean": float(np.mean(heats)),
+            "min": float(min(heats)),
+            "max": float(max(heats)),
+        },
+        "mixed": float(np.mean(mixed)),
+        "kept": float(np.mean(kept)),
+        "ungraded": sum(map(len, groups)) - len(every),
+        "groups": [
+            {"task": task, "temperature": heat, "successes": sum(one), "rollouts": len(one)}
+            for task, heat, one in zip(tasks, heats, solved, strict=True)
+        ],
+    }
+
+
+def _measures(scores: Scores, episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Means over all action tokens of a step, before its update, as the step log has them.
+
+    entropy_x is at the rows' own temperatures, entropy_ref at T_ref; kl_start is the exact
+    KL(policy || start) at T_ref over the tokens of the first rollouts of each group. engine_gap is
+    the largest difference between a log-prob as sampled and as scored.
+    """
+    sampled = np.concatenate([episode.log_probs for episode in episodes])
+    kl = scores.kl_start[~scores.kl_start.isnan()]
+    return {
+        "entropy_ref": float(scores.entropy_ref.mean()),
+        "entropy_x": float(scores.entropy_x.mean()),
+        "kl_start": float(kl.mean()) if len(kl) else None,
+        "engine_gap": float(np.abs(scores.log_probs.double().cpu().numpy() - sampled).max()),
+        "tokens": len(sampled),
+    }

@@ -1,0 +1,137 @@
+"""PTGS against closed forms; its state; its hooks."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from lib.ptgs import PTGS, MissingTemperature, from_pilots
+
+HALF = {"pivot_start": 0.5, "pivot_end": 0.5}
+
+
+def test_the_pivot_moves_geometrically():
+    sampler = PTGS()
+    pivots = []
+    for step in (0, 50, 100):
+        sampler.set_progress(step, 100)
+        pivots.append(sampler.pivot)
+    assert pivots == pytest.approx([0.25, 0.25 * math.sqrt(2), 0.5])
+
+
+@pytest.mark.parametrize("pivot", [0.1, 0.25, 0.5, 0.9])
+def test_temperatures_reach_from_t_ref_over_tau_to_t_ref_tau(pivot):
+    sampler = PTGS(tau=1.4, t_ref=0.8, pivot_start=pivot, pivot_end=pivot)
+    rates = np.linspace(0, 1, 101)
+    heats = [sampler.heat(rate) for rate in rates]
+    assert np.all(np.diff(heats) < 0)
+    assert [heats[0], heats[-1]] == pytest.approx([0.8 * 1.4, 0.8 / 1.4])
+    assert sampler.heat(pivot) == 0.8
+
+
+def test_at_a_pivot_of_a_half_the_rule_is_one_exponential():
+    sampler = PTGS(tau=1.5, t_ref=2.0, **HALF)
+    for rate in (0.0, 0.2, 0.5, 0.7, 1.0):
+        assert sampler.heat(rate) == pytest.approx(2.0 * 1.5 ** (1 - 2 * rate))
+
+
+def test_tau_1_changes_nothing():
+    sampler = PTGS(tau=1, t_ref=0.7)
+    sampler.update("a", 3, 4)
+    assert {sampler.temperature(key) for key in "aaabbb"} == {0.7}
+
+
+def test_an_unseen_task_is_mostly_sampled_hot():
+    sampler = PTGS()  # Beta(1/2, 3/2) at the pivot 1/4
+    heats = np.array([sampler.temperature("new") for _ in range(40_000)])
+    # P(rate <= 1/4) under Beta(1/2, 3/2) is (2 / pi) (asin(x) + x sqrt(1 - x^2)) at x = 1/2.
+    hot = 2 / math.pi * (math.asin(0.5) + 0.5 * math.sqrt(0.75))
+    assert hot == pytest.approx(0.609, abs=1e-3)
+    assert (heats > 1).mean() == pytest.approx(hot, abs=0.01)
+    assert heats.mean() == pytest.approx(1.15, abs=0.01)
+
+
+def test_the_draws_have_the_mean_of_the_posterior():
+    sampler = PTGS(**HALF)
+    sampler.update("a", 12, 16)
+    heats = np.array([sampler.temperature("a") for _ in range(20_000)])
+    rates = (1 - np.log(heats) / math.log(1.5)) / 2
+    assert rates.mean() == pytest.approx((1 + 12) / (2 + 16), abs=3e-3)
+
+
+def test_old_counts_are_discounted():
+    sampler = PTGS(gamma=0.5, **HALF)
+    sampler.update("a", 4, 16)
+    sampler.update("a", 10, 16)
+    sampler.update("a", 0, 0)
+    assert sampler.counts["a"] == (0.5 * (0.5 * 4 + 10), 0.5 * (0.5 * 12 + 6))
+    assert sampler.posterior("a") == (1 + 6, 1 + 6)
+    assert sampler.posterior("unseen") == (1, 1)
+
+
+def play(sampler, steps):
+    """Some steps of training in which task "k" is solved by k of 4 rows; the temperatures."""
+    heats = []
+    for step in steps:
+        sampler.set_progress(step, 20)
+        tasks = [str((step + i) % 5) for i in range(3)]
+        heats.append(sampler.assign(tasks))
+        rows = [task for task in tasks for _ in range(4)]
+        sampler.observe(rows, [i < int(task) for task in tasks for i in range(4)])
+    return heats
+
+
+def test_a_saved_state_goes_on_exactly():
+    whole, first, second = PTGS(seed=3), PTGS(seed=3), PTGS(seed=3)
+    heats = play(whole, range(1, 21))
+    assert play(first, range(1, 8)) == heats[:7]
+    second.restore(json.loads(json.dumps(first.state())))
+    assert play(second, range(8, 21)) == heats[7:]
+    assert second.state() == whole.state()
+
+
+def test_a_state_of_another_sampler_is_refused():
+    with pytest.raises(ValueError, match=r"saved state has tau = 1.5, this sampler 1.4"):
+        PTGS(tau=1.4).restore(PTGS().state())
+
+
+def test_rows_get_the_temperature_of_their_group():
+    sampler = PTGS()
+    a, b = sampler.assign(["a", "b"])
+    assert a != b
+    assert sampler.per_row(["b", "a", "a"]).tolist() == [b, a, a]
+
+
+def test_a_row_without_a_temperature_is_an_error():
+    sampler = PTGS()
+    sampler.assign(["a"])
+    sampler.assign(["b"])
+    with pytest.raises(MissingTemperature, match=r"a row of task 'a' has no temperature.*assign"):
+        sampler.per_row(["b", "a"])
+
+
+def test_a_missing_outcome_counts_neither_way():
+    sampler = PTGS()
+    sampler.observe(["a", "a", "a", "b"], [True, None, False, None])
+    assert sampler.counts == {"a": (1, 1)}
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match=r"tau is 0.5: it must be .* at least 1"):
+        PTGS(tau=0.5)
+    with pytest.raises(ValueError, match="5 successes of 4 rollouts"):
+        PTGS().update("a", 5, 4)
+    with pytest.raises(ValueError, match="step 3 of 2"):
+        PTGS().set_progress(3, 2)
+    with pytest.raises(ValueError, match="'a' has two groups in one step"):
+        PTGS().assign(["a", "b", "a"])
+
+
+def test_pilots_temper_a_frozen_policy():
+    pilots = {"easy": (400, 400), "hard": (0, 400), "middle": (200, 400)}
+    heats = from_pilots(pilots, tau=1.5, t_ref=0.5)
+    assert heats["easy"] == pytest.approx(0.5 / 1.5, rel=0.02)
+    assert heats["hard"] == pytest.approx(0.5 * 1.5, rel=0.02)
+    assert heats["middle"] == pytest.approx(0.5, rel=0.1)
+    assert heats == from_pilots(pilots, tau=1.5, t_ref=0.5)

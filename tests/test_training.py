@@ -1,0 +1,437 @@
+"""GRPO and PPO: the numbers an update is made of, the loop, its log, exact resumption."""
+
+import copy
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from lib.generation import Engine, Sampling
+from lib.policies import LocalPolicy
+from lib.ptgs import PTGS, MissingTemperature
+from lib.training import Fixed, Shuffled, Tempered, Yoked, defaults, read_log, train
+from lib.training.actions import collate, pieces, read_episode
+from lib.training.learners import make_learner
+from lib.training.loop import choose_tasks, roll_out_groups
+from lib.training.objectives import (
+    advantages_over_time,
+    clipped_loss,
+    group_advantages,
+    k3,
+    kept_groups,
+)
+from lib.training.scoring import action_logits, score
+from lib.trajectory import Message, Rollout, Turn
+from tests import lettered
+
+WORLD = lettered.Letters()
+SMALL = {"steps": 6, "groups": 3, "group_size": 4, "minibatch": 8, "max_new_tokens": 6}
+
+
+@pytest.fixture(scope="module")
+def base():
+    return lettered.base()
+
+
+def run(base, out, sampler=None, world=WORLD, algorithm="grpo", **changes):
+    """Train a copy of the base; the model and the step log."""
+    options = {key: changes.pop(key) for key in ("checkpoint_every",) if key in changes}
+    settings = defaults(algorithm, **{**SMALL, "learning_rate": 1e-3, **changes})
+    sampler, model = sampler or Fixed(1.0), copy.deepcopy(base)
+    language = lettered.TOKENIZER, lettered.DIALECT
+    log = train(model, *language, world, world.tasks(), settings, sampler, out, **options)
+    return model, log
+
+
+def groups_of(model, heats=(0.6, 1.4), **changes):
+    """Groups of rollouts of some tasks, each at its temperature."""
+    sampling = Sampling(temperature=1.0, max_new_tokens=6)
+    policy = LocalPolicy(Engine(model, lettered.TOKENIZER), lettered.DIALECT, sampling, name="m")
+    settings = defaults("grpo", **{**SMALL, **changes})
+    tasks = WORLD.tasks()[: len(heats)]
+    return roll_out_groups(policy, WORLD, tasks, heats, settings, step=1)
+
+
+def scored(model, episodes, **changes):
+    options = {"t_ref": 1.0, "rows": 128, "compare": [True] * len(episodes), **changes}
+    return score(model, lambda actions: action_logits(model, actions)[0], episodes, **options)
+
+
+def without_seconds(log):
+    return [{name: value for name, value in line.items() if name != "seconds"} for line in log]
+
+
+# ---------------------------------------------------------------------------- advantages and losses
+
+
+def test_group_advantages_have_mean_0_and_deviation_1():
+    found = group_advantages(np.array([1.0, 0, 0, 0]))
+    assert found == pytest.approx(np.array([3, -1, -1, -1]) / np.sqrt(3))
+
+
+def test_groups_of_equal_rewards_are_dropped():
+    rewards = [np.ones(4), np.array([0, 1.0]), np.zeros(4), np.zeros(0)]
+    assert kept_groups(rewards) == [False, True, False, False]
+
+
+def test_a_mass_keeps_the_groups_that_vary_most():
+    rewards = [np.array([0, x]) for x in (2.0, 10.0, 6.0, 2.0, 0.0)]  # deviations 1, 5, 3, 1, 0
+    assert kept_groups(rewards, 0.8) == [False, True, True, False, False]
+    assert kept_groups(rewards, 0.9) == [True, True, True, False, False]
+    assert kept_groups(rewards, 1.0) == [True, True, True, True, False]
+
+
+def test_advantages_are_returns_less_values_at_gamma_and_lambda_1():
+    values, rewards = np.array([0.2, 0.5, 0.1]), np.array([0, 0, 1.0])
+    assert advantages_over_time(values, rewards, 1, 1) == pytest.approx(1 - values)
+
+
+def test_advantages_over_time_by_their_sum():
+    values, rewards, gamma, lam = np.array([0.2, 0.5, 0.1]), np.array([0.3, 0, 1.0]), 0.9, 0.8
+    deltas = rewards + gamma * np.array([0.5, 0.1, 0]) - values
+    sums = [sum((gamma * lam) ** k * d for k, d in enumerate(deltas[t:])) for t in range(3)]
+    assert advantages_over_time(values, rewards, gamma, lam) == pytest.approx(sums)
+
+
+def test_the_clip_is_asymmetric_and_pessimistic():
+    ratios = torch.tensor([1.3, 1.25, 0.7, 0.7, 1.3])
+    advantages = torch.tensor([1.0, 1.0, 1.0, -1.0, -1.0])
+    loss, cut = clipped_loss(ratios.log(), torch.zeros(5), advantages, 0.2, 0.28)
+    assert loss.tolist() == pytest.approx([-1.28, -1.25, -0.7, 0.8, 1.3])
+    assert cut.tolist() == [True, False, False, True, False]
+
+
+def test_k3_has_the_kl_as_its_mean():
+    own, start = torch.tensor([0.2, 0.5, 0.3]).log(), torch.tensor([0.6, 0.3, 0.1]).log()
+    kl = (own.exp() * (own - start)).sum()
+    assert (own.exp() * k3(own, start)).sum().item() == pytest.approx(kl.item())
+
+
+# --------------------------------------------------------------------------- rollouts as tensors
+
+
+def test_log_probs_at_each_rows_temperature_are_those_it_was_sampled_with(base):
+    rows = [row for group in groups_of(base) for row in group]
+    episodes = [read_episode(row) for row in rows]
+    found = scored(base, episodes, rows=3)
+    turns = [turn for row in rows for turn in row.turns]
+    assert max(len(row.turns) for row in rows) == 2
+    sampled = [value for turn in turns for value in turn.logprobs]
+    assert found.log_probs.tolist() == pytest.approx(sampled, abs=1e-4)
+    at_1 = [value for turn in turns for value in turn.logprobs_t1]
+    cold = [episode._replace(temperature=1.0) for episode in episodes]
+    assert scored(base, cold).log_probs.tolist() == pytest.approx(at_1, abs=1e-4)
+    assert max(abs(a - b) for a, b in zip(sampled, at_1, strict=True)) > 0.1
+
+
+def test_entropy_and_kl_are_those_of_the_whole_distribution(base):
+    other = lettered.model()
+    (row,) = groups_of(base, heats=(0.7,))[0][:1]
+    episode = read_episode(row)
+    found = score(
+        base,
+        lambda actions: action_logits(other, actions)[0],
+        [episode],
+        t_ref=1.0,
+        rows=8,
+        compare=[True],
+    )
+    (ids,) = episode.sequences
+    with torch.no_grad():
+        own, start = (m(torch.tensor([ids])).logits[0, episode.position] for m in (base, other))
+    p, q = own.softmax(-1), start.softmax(-1)
+    hot = (own / 0.7).softmax(-1)
+    assert torch.allclose(found.entropy_ref, -(p * p.log()).sum(-1), atol=1e-5)
+    assert torch.allclose(found.entropy_x, -(hot * hot.log()).sum(-1), atol=1e-5)
+    assert torch.allclose(found.kl_start, (p * (p / q).log()).sum(-1), atol=1e-4)
+    picked = (start / 0.7).log_softmax(-1).gather(1, torch.tensor(episode.tokens)[:, None])[:, 0]
+    assert torch.allclose(found.start_log_probs, picked, atol=1e-5)
+
+
+def rollout(*turns, **sampling):
+    said = [Message("user", "?")] + [Message("assistant", "!")] * len(turns)
+    made = [
+        Turn(1 + i, prompt_ids=read, action_ids=chosen, logprobs=[-1.0] * len(chosen))
+        for i, (read, chosen) in enumerate(turns)
+    ]
+    return Rollout("b", "p", "a", "t", 5, True, messages=said, turns=made, sampling=sampling)
+
+
+def test_turns_that_go_on_from_each_other_are_read_once():
+    episode = read_episode(rollout(([1, 2], [3, 4]), ([1, 2, 3, 4, 5], [6]), temperature=1.0))
+    assert episode.sequences == [[1, 2, 3, 4, 5]]
+    assert episode.position.tolist() == [1, 2, 4]
+    assert episode.tokens.tolist() == [3, 4, 6]
+
+
+def test_an_end_token_that_the_next_turn_left_out_still_counts():
+    episode = read_episode(rollout(([1, 2], [3, 4]), ([1, 2, 3, 5], [6]), temperature=1.0))
+    assert episode.sequences == [[1, 2, 3, 5]]
+    assert episode.position.tolist() == [1, 2, 3]
+    assert episode.tokens.tolist() == [3, 4, 6]
+
+
+def test_a_turn_on_other_tokens_is_read_by_itself():
+    turns = ([1, 2], [3, 4]), ([1, 7, 5], [6]), ([1, 7, 5, 6, 8], [9])
+    episode = read_episode(rollout(*turns, temperature=1.0))
+    assert episode.sequences == [[1, 7, 5, 6, 8], [1, 2, 3]]
+    assert episode.sequence.tolist() == [1, 1, 0, 0]
+    assert episode.tokens.tolist() == [3, 4, 6, 9]
+    together = collate([read_episode(rollout(([1], [2]), temperature=1.0)), episode])
+    assert together.sequence.tolist() == [0, 2, 2, 1, 1]
+    assert together.rollout.tolist() == [0, 1, 1, 1, 1]
+
+
+def test_a_rollout_without_a_temperature_is_an_error():
+    with pytest.raises(MissingTemperature, match=r"'t', 5\) has the temperature None"):
+        read_episode(rollout(([1], [2])))
+
+
+def test_pieces_hold_every_episode_once(base):
+    episodes = [read_episode(row) for group in groups_of(base) for row in group]
+    lots = pieces(episodes, 3)
+    assert sorted(i for lot in lots for i in lot) == list(range(len(episodes)))
+    assert max(map(len, lots)) == 3
+
+
+# ------------------------------------------------------------------------------------ the update
+
+
+def test_the_first_gradient_is_that_of_the_policy_gradient(base):
+    """Where the ratio is 1, it is -sum A grad log p(T_x) over tokens, divided by their number."""
+    model = copy.deepcopy(base)
+    groups = groups_of(model)
+    episodes = [read_episode(row) for group in groups for row in group]
+    rewards = [np.array([1.0, 0, 0, 0]), np.array([1.0, 1, 0, 0])]
+    settings = defaults("grpo", **SMALL, learning_rate=1e-12, max_gradient_norm=1e9)
+    learner = make_learner(model, settings)
+    said = learner.learn(1, episodes, scored(model, episodes), rewards, [True, True])
+    found = [parameter.grad.clone() for parameter in model.parameters()]
+
+    model.zero_grad()
+    loss, count = 0.0, 0
+    advantages = np.concatenate([group_advantages(group) for group in rewards])
+    for episode, advantage in zip(episodes, advantages, strict=True):
+        (ids,) = episode.sequences
+        logits = model(torch.tensor([ids])).logits[0, episode.position] / episode.temperature
+        picked = logits.log_softmax(-1).gather(1, torch.tensor(episode.tokens)[:, None])
+        loss = loss - advantage * picked.sum()
+        count += len(episode.tokens)
+    (loss / count).backward()
+    for mine, parameter in zip(found, model.parameters(), strict=True):
+        assert torch.allclose(mine, parameter.grad, atol=1e-6)
+    assert said["clip_share"] == 0
+    assert said["updates"] == 1
+
+
+def test_small_passes_give_the_same_gradient(base):
+    norms = []
+    for rows in (128, 3):
+        model = copy.deepcopy(base)
+        episodes = [read_episode(row) for group in groups_of(model) for row in group]
+        extras = {"entropy_bonus": 0.1, "kl_weight": 0.1}
+        learner = make_learner(model, defaults("grpo", **SMALL, **extras, rows_at_once=rows))
+        rewards = [np.array([1.0, 0, 0, 0]), np.array([1.0, 1, 0, 0])]
+        said = learner.learn(1, episodes, scored(model, episodes), rewards, [True, True])
+        norms.append(said["gradient_norm"])
+    assert norms[0] == pytest.approx(norms[1], rel=1e-4)
+
+
+def test_the_critic_learns_before_the_policy(base, tmp_path):
+    model, log = run(base, tmp_path, algorithm="ppo", critic_warmup=6)
+    assert [line["updates"] for line in log] == [0] * 6
+    for mine, theirs in zip(model.parameters(), base.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+    assert log[0]["explained_variance"] == 0  # its first values are all 0
+    assert log[-1]["gradient_norm"] is None
+
+
+# -------------------------------------------------------------------------------------- the loop
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
+def test_a_policy_learns(base, tmp_path, algorithm):
+    changes = {"steps": 40, "groups": 6, "group_size": 8, "minibatch": 32, "learning_rate": 2e-3}
+    _, log = run(base, tmp_path, algorithm=algorithm, **changes)
+    success = [line["success"] for line in log]
+    assert np.mean(success[-10:]) > np.mean(success[:10]) + 0.2
+    assert max(line["engine_gap"] for line in log) < 1e-4
+    assert log[0]["kl_start"] == pytest.approx(0, abs=1e-6)
+    assert log[-1]["kl_start"] > 0.01
+
+
+def test_the_step_log_tells_the_temperatures(base, tmp_path):
+    _, log = run(base, tmp_path, Tempered(PTGS()))
+    assert log == read_log(tmp_path / "steps.jsonl")
+    for line in log:
+        heats = [group["temperature"] for group in line["groups"]]
+        assert line["temperature"]["mean"] == pytest.approx(np.mean(heats))
+        assert (line["temperature"]["min"], line["temperature"]["max"]) == (min(heats), max(heats))
+        assert all(1 / 1.5 <= heat <= 1.5 for heat in heats)
+        counts = [group["successes"] for group in line["groups"]]
+        assert line["success"] == sum(counts) / 12
+        assert line["mixed"] == pytest.approx(np.mean([0 < count < 4 for count in counts]))
+
+
+def test_every_group_is_observed_before_the_filter(base, tmp_path):
+    ptgs = PTGS(gamma=0.5)
+    _, log = run(base, tmp_path, Tempered(ptgs), learning_rate=1e-9)
+    assert any(line["kept"] < 1 for line in log)
+    expected = {}
+    for line in log:
+        for group in line["groups"]:
+            s, f = expected.get(group["task"], (0, 0))
+            won = group["successes"]
+            expected[group["task"]] = (0.5 * s + won, 0.5 * f + 4 - won)
+    assert ptgs.counts == expected
+
+
+def test_a_round_meets_every_task_once_and_no_step_meets_one_twice():
+    tasks = [f"t{i}" for i in range(20)]
+    steps = [choose_tasks(tasks, 5, step, seed=1) for step in range(1, 9)]
+    for one in (steps[:4], steps[4:]):
+        assert sorted(task for step in one for task in step) == sorted(tasks)
+    assert steps[:4] != steps[4:]
+    assert steps != [choose_tasks(tasks, 5, step, seed=2) for step in range(1, 9)]
+
+
+def test_no_two_steps_or_seeds_share_an_attempt(base):
+    numbers = [
+        defaults("grpo", seed=seed).first_attempt(step) + i
+        for seed in (0, 1)
+        for step in (1, 2, 200)
+        for i in range(16)
+    ]
+    assert len(set(numbers)) == len(numbers)
+    assert min(numbers) >= 1_000_000
+
+
+def test_attempts_that_could_not_be_graded_count_neither_way(base, tmp_path):
+    class Broken(lettered.Letters):
+        def reset(self, task, attempt):
+            episode = super().reset(task, attempt)
+            if attempt % 4 == 0:
+                episode.step = lambda reply: 1 / 0
+            return episode
+
+    ptgs = PTGS(gamma=1)
+    _, log = run(base, tmp_path, Tempered(ptgs), world=Broken())
+    assert {line["ungraded"] for line in log} == {3}
+    assert {group["rollouts"] for line in log for group in line["groups"]} == {3}
+    assert sum(map(sum, ptgs.counts.values())) == 6 * 9
+
+
+def test_the_shaped_return_can_be_the_reward(base, tmp_path):
+    _, log = run(base, tmp_path, reward="return")
+    assert any(line["reward"] < line["success"] for line in log)
+    found = [group["successes"] for line in log for group in line["groups"]]
+    assert all(type(count) is int for count in found)
+
+
+def test_a_world_without_returns_says_so(base, tmp_path):
+    class Bare(lettered.Letters):
+        def reset(self, task, attempt):
+            episode = super().reset(task, attempt)
+            step = episode.step
+
+            def bare(reply):
+                said = step(reply)
+                episode.outcome = episode.outcome and replace(episode.outcome, info={})
+                return said
+
+            episode.step = bare
+            return episode
+
+    with pytest.raises(ValueError, match="has no return: its world gives none"):
+        run(base, tmp_path, world=Bare(), reward="return")
+
+
+def test_a_pool_that_is_too_small_is_refused(base, tmp_path):
+    with pytest.raises(ValueError, match="19 groups a step from a pool of 18 tasks"):
+        run(base, tmp_path, groups=19)
+
+
+def test_bad_settings_are_named():
+    with pytest.raises(ValueError, match=r"Settings.group_size is 1: it must be at least 2"):
+        defaults("grpo", group_size=1)
+    with pytest.raises(ValueError, match=r"Settings.algorithm is 'dpo': it must be grpo or ppo"):
+        defaults("dpo")
+
+
+# ------------------------------------------------------------------------------------- resumption
+
+
+class Killed(BaseException):
+    pass
+
+
+class Stopping(Tempered):
+    """PTGS that is stopped at the beginning of a step."""
+
+    def assign(self, step, total, tasks):
+        if step == 5:
+            raise Killed
+        return super().assign(step, total, tasks)
+
+
+@pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
+def test_a_stopped_run_ends_as_it_would_have(base, tmp_path, algorithm):
+    changes = {"algorithm": algorithm, "critic_warmup": 2}
+    whole, log = run(base, tmp_path / "whole", Tempered(PTGS()), **changes)
+    out = tmp_path / "stopped"
+    with pytest.raises(Killed):
+        run(base, out, Stopping(PTGS()), checkpoint_every=0, **changes)
+    with (out / "steps.jsonl").open("a") as file:  # a kill may come before the next checkpoint
+        file.write(json.dumps({"step": 5, "success": 9}) + '\n{"step": 6, "succ')
+    model, again = run(base, out, Tempered(PTGS()), **changes)
+    assert without_seconds(again) == without_seconds(log)
+    for mine, theirs in zip(model.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+    kept = [path.name for path in out.glob("*checkpoint*")]
+    assert kept == ["checkpoint-000006"]
+
+
+def test_a_finished_run_is_only_read(base, tmp_path):
+    model, log = run(base, tmp_path)
+    again, read = run(base, tmp_path)
+    assert read == log
+    for mine, theirs in zip(model.parameters(), again.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_another_setting_in_the_same_folder_is_refused(base, tmp_path):
+    run(base, tmp_path)
+    with pytest.raises(ValueError, match=r"begun with settings clip_low = 0.2, now it is 0.1"):
+        run(base, tmp_path, clip_low=0.1)
+    with pytest.raises(ValueError, match=r"begun with sampler temperature = 1.0, now it is 0.5"):
+        run(base, tmp_path, Fixed(0.5))
+
+
+# -------------------------------------------------------------------------------------- the arms
+
+
+def test_the_controls_take_their_heat_from_the_run_of_the_same_seed(base, tmp_path):
+    _, log = run(base, tmp_path / "ptgs", Tempered(PTGS()))
+    path = tmp_path / "ptgs" / "steps.jsonl"
+    _, yoked = run(base, tmp_path / "yoked", Yoked(path))
+    _, shuffled = run(base, tmp_path / "shuffled", Shuffled(path))
+
+    def heats(line):
+        return [group["temperature"] for group in line["groups"]]
+
+    for theirs, spread, mixed in zip(log, yoked, shuffled, strict=True):
+        assert heats(spread) == [pytest.approx(np.mean(heats(theirs)))] * 3
+        assert sorted(heats(mixed)) == sorted(heats(theirs))
+    assert any(heats(a) != heats(b) for a, b in zip(log, shuffled, strict=True))
+
+
+def test_a_control_refuses_a_run_with_other_tasks(base, tmp_path):
+    run(base, tmp_path, Tempered(PTGS()))
+    yoked = Yoked(tmp_path / "steps.jsonl")
+    with pytest.raises(ValueError, match=r"same seed, pool and groups"):
+        yoked.assign(1, 6, ["a1", "a2", "a3"])
+    with pytest.raises(ValueError, match=r"has no step 7: .* finished PTGS run"):
+        yoked.assign(7, 7, ["a1", "a2", "a3"])
