@@ -5,19 +5,22 @@ A collection is a folder: `manifest.json` with every setting that matters, and f
 Attempts that any of these files holds are done, whatever wrote them; a rerun runs the others.
 """
 
+import itertools
 import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
 from lib import outcomes
-from lib.envs import Environment, Episode, Outcome
+from lib.envs import Environment, Outcome
 from lib.policies.protocol import Context, Key, Policy, Reply, Session
 from lib.rollout_files import RolloutWriter, iter_rollouts
 from lib.trajectory import Message, Rollout, Tool, Turn, offered_tools, tools_key
@@ -48,16 +51,18 @@ def collect(
 
     out: the folder; what it holds already is kept, so a rerun resumes and a larger n tops up.
     pair, arm: of the rows in the table of outcomes.  seed: of the policy's random numbers.
-    at_once: attempts under way together; those of one task are neighbours, so they share a prompt.
+    at_once: attempts under way together. Where the policy takes one request beside another, as a
+        server does, the next attempt starts as soon as one is finished; a local model works in
+        whole batches of neighbours instead, since those of one task share a prompt.
     shard: (i, m) takes every m-th task from the i-th on; shards may run at the same time in one
         folder and merge to the table of one run.
     max_turns: replies after which an attempt has failed.
     progress: a bar; None shows it on a terminal only.
 
     An attempt that trouble outside the policy kept from an outcome is missing, with the reason,
-    and done; so is one whose grader could not decide. Raises CollectionError if the folder was
-    collected with another setting, and whatever the policy raises when it cannot go on at all; the
-    attempts finished until then are in the file.
+    and done; so is one whose grader could not decide. Each is in the file as soon as it is
+    finished. Raises CollectionError if the folder was collected with another setting, and whatever
+    the policy raises when it cannot go on at all.
     """
     out, (part, parts) = Path(out), shard
     tasks = list(dict.fromkeys(tasks))
@@ -70,13 +75,12 @@ def collect(
         work = [key for key in wanted if key not in done]
         book = _ToolBook(out / f"tools-{name}")
         with _Bar([done[key] for key in wanted if key in done], len(wanted), progress) as bar:
-            for start in range(0, len(work), at_once):
-                keys = [Key(seed, *one) for one in work[start : start + at_once]]
-                session = policy.start(keys)
-                for rollout in roll_out(session, environment, keys, pair, arm, max_turns):
-                    rollout = replace(rollout, sampling=dict(policy.settings.get("sampling", {})))
-                    file.write(replace(rollout, tools=book.key(rollout.tools)))
-                    bar.add(rollout.passed)
+            keys = [Key(seed, *one) for one in work]
+            play = _in_batches if policy.concurrency is None else _side_by_side
+            sampling = dict(policy.settings.get("sampling", {}))
+            for rollout in play(policy, environment, keys, pair, arm, max_turns, at_once):
+                file.write(replace(rollout, sampling=sampling, tools=book.key(rollout.tools)))
+                bar.add(rollout.passed)
     return tabulate(read_collection(out), source=str(out))
 
 
@@ -233,26 +237,76 @@ def roll_out(
     attempts: list[_Attempt] = []
     try:
         for key in keys:
-            attempts.append(_Attempt(environment.reset(key.task, key.attempt), max_turns))
+            attempts.append(_Attempt(environment, key, max_turns))
         live = list(range(len(keys)))
         while live:
             replies = session.reply(live, [attempts[i].context() for i in live])
             for i, reply in zip(live, replies, strict=True):
                 attempts[i].take(reply)
                 if attempts[i].outcome:
-                    yield attempts[i].rollout(environment.name, pair, arm, keys[i])
+                    yield attempts[i].rollout(environment.name, pair, arm)
             live = [i for i in live if not attempts[i].outcome]
     finally:
         for attempt in attempts:
             attempt.episode.close()
 
 
+def _in_batches(policy, environment, keys, pair, arm, max_turns, at_once) -> Iterator[Rollout]:
+    """Play attempts batch after batch, for a policy that replies to many in one call."""
+    for start in range(0, len(keys), at_once):
+        batch = keys[start : start + at_once]
+        yield from roll_out(policy.start(batch), environment, batch, pair, arm, max_turns)
+
+
+def _side_by_side(policy, environment, keys, pair, arm, max_turns, at_once) -> Iterator[Rollout]:
+    """Play attempts each at its own pace, the next one as soon as one is finished.
+
+    Only replies are waited for in threads: the worlds are stepped here, one after another.
+    """
+    waiting, came = iter(keys), SimpleQueue()
+    live: dict[_Attempt, Session] = {}
+
+    def ask(attempt):
+        pool.apply_async(
+            live[attempt].reply,
+            ([0], [attempt.context()]),
+            callback=lambda replies: came.put((attempt, *replies, None)),
+            error_callback=lambda error: came.put((attempt, None, error)),
+        )
+
+    # The threads of this pool do not keep a process alive: who interrupts need not wait for the
+    # replies under way.
+    with ThreadPool(max(1, min(at_once, policy.concurrency, len(keys)))) as pool:
+        try:
+            while True:
+                for key in itertools.islice(waiting, at_once - len(live)):
+                    attempt = _Attempt(environment, key, max_turns)
+                    live[attempt] = policy.start([key])
+                    ask(attempt)
+                if not live:
+                    return
+                attempt, reply, error = came.get()
+                if error:
+                    raise error
+                attempt.take(reply)
+                if attempt.outcome:
+                    del live[attempt]
+                    attempt.episode.close()
+                    yield attempt.rollout(environment.name, pair, arm)
+                else:
+                    ask(attempt)
+        finally:
+            for attempt in live:
+                attempt.episode.close()
+
+
 class _Attempt:
     """One attempt under way; `outcome` is set once it has ended."""
 
-    def __init__(self, episode: Episode, max_turns: int):
-        self.episode, self.max_turns = episode, max_turns
-        self.messages = list(map(_printable, episode.messages))
+    def __init__(self, environment: Environment, key: Key, max_turns: int):
+        self.key, self.max_turns = key, max_turns
+        self.episode = environment.reset(key.task, key.attempt)
+        self.messages = list(map(_printable, self.episode.messages))
         self.turns: list[Turn] = []
         self.ties = 0
         self.outcome: Outcome | None = None
@@ -282,19 +336,19 @@ class _Attempt:
         if not self.outcome and len(self.turns) >= self.max_turns:
             self.outcome = Outcome(False, f"no end after {self.max_turns} replies")
 
-    def rollout(self, benchmark: str, pair: str, arm: str, key: Key) -> Rollout:
+    def rollout(self, benchmark: str, pair: str, arm: str) -> Rollout:
         return Rollout(
             benchmark=benchmark,
             pair=pair,
             arm=arm,
-            task=key.task,
-            attempt=key.attempt,
+            task=self.key.task,
+            attempt=self.key.attempt,
             passed=self.outcome.passed,
             reason=self.outcome.reason,
             messages=self.messages,
             tools=self.episode.tools,
             turns=self.turns,
-            seeds={"policy": key.seed, **self.episode.seeds},
+            seeds={"policy": self.key.seed, **self.episode.seeds},
             info=self.outcome.info | ({"ties": self.ties} if self.ties else {}),
         )
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -128,6 +129,64 @@ def test_text_that_no_tokenizer_takes_is_made_printable(tmp_path):
     run(tmp_path, n=1, tasks=["t0"], policy=ScriptedPolicy(script, "surrogate"))
     messages = next(iter(read_collection(tmp_path))).messages
     assert messages[1].content == "half a pair: ?"
+
+
+# -------------------------------------------------------------------------------- side by side
+
+
+class Waiting(Counting):
+    """Takes one request beside another, as a server does."""
+
+    concurrency = 4
+
+
+def test_attempts_side_by_side_give_the_same_table(tmp_path):
+    assert run(tmp_path / "a", policy=Waiting(), at_once=3).equals(run(tmp_path / "b"))
+
+
+def test_a_finished_attempt_is_in_the_file_while_others_wait(tmp_path):
+    finished = threading.Event()
+
+    def script(context, key):
+        if key.attempt == 0:  # the first one waits until all others are in the file
+            assert finished.wait(20)
+        elif key.attempt == 7:
+            while len(lines(tmp_path)) < 6:
+                time.sleep(0.01)
+            finished.set()
+        return buttons.press(0)
+
+    run(tmp_path, n=8, tasks=["t0"], policy=Waiting(script), at_once=2)
+    assert [json.loads(line)["attempt"] for line in lines(tmp_path)][:6] == [1, 2, 3, 4, 5, 6]
+
+
+def test_no_more_attempts_are_under_way_than_asked_for(tmp_path):
+    open_now, most = set(), []
+
+    class Watched(buttons.Buttons):
+        def reset(self, task, attempt):
+            episode = super().reset(task, attempt)
+            open_now.add(episode)
+            most.append(len(open_now))
+            episode.close = lambda: open_now.discard(episode)
+            return episode
+
+    run(tmp_path, n=8, world=Watched(), policy=Waiting(), at_once=3)
+    assert (max(most), open_now) == (3, set())
+
+
+def test_trouble_of_the_policy_side_by_side_stops_the_run_and_keeps_the_rest(tmp_path):
+    counter = itertools.count()
+
+    def script(context, key):
+        if next(counter) == 20:
+            raise PolicyError("no server answers at http://127.0.0.1:1/v1")
+        return guess(context, key)
+
+    with pytest.raises(PolicyError, match="no server"):
+        run(tmp_path, policy=Waiting(script), at_once=2)
+    assert 0 < len(lines(tmp_path)) < 16
+    assert run(tmp_path).equals(run(tmp_path / "whole"))
 
 
 # -------------------------------------------------------------------------------- resume and grow
@@ -423,6 +482,7 @@ def test_the_bar_tells_what_is_done_and_how_well_it_went(tmp_path, capfd):
     assert f" 8/{len(found)} [" in said.split("\r")[1]
     assert f"{found['passed'].sum()}/{len(found)} passed" in said
     assert "rollout/s" in said
+    assert "<" in said  # the time left
 
 
 # ------------------------------------------------------------------------------ several processes

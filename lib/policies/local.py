@@ -22,6 +22,8 @@ class LocalPolicy:
     name: the model's name in manifests; its weights are told apart by their fingerprint.
     """
 
+    concurrency = None  # rows are sampled together, and those of one task share a prompt
+
     def __init__(self, engine: "Engine", dialect: Dialect, sampling: "Sampling", *, name: str):
         if engine.tokenizer is None:
             raise ValueError("a policy reads and writes text: give Engine(model, tokenizer)")
