@@ -66,6 +66,7 @@ def collect(arguments):
         arm=arguments.arm,
         seed=arguments.seed,
         at_once=arguments.at_once,
+        retry_missing=arguments.retry_missing,
         shard=(part + parts * state.process_index, parts * state.num_processes),
         progress=None if state.is_main_process else False,
     )

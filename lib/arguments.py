@@ -71,6 +71,11 @@ def collect(add):
     add("--max-new-tokens", type=int, default=1024, help="of one reply (default: 1024)")
     add("--at-once", type=int, default=32, help="attempts under way together (default: 32)")
     add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="every N-th task from the I-th")
+    add(
+        "--retry-missing",
+        action="store_true",
+        help="run attempts anew that trouble (a timeout, a server error) left without an outcome",
+    )
     add("--gpu", action="store_true", help="run the model on the GPU")
     add("--server", metavar="URL", help="an OpenAI-compatible address, http://.../v1")
     add(

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from lib import outcomes
 from lib.envs import Environment, Outcome
 from lib.policies.protocol import Context, Key, Policy, Reply, Session
-from lib.rollout_files import RolloutWriter, iter_rollouts
+from lib.rollout_files import Entry, RolloutWriter, iter_entries, rollouts_at
 from lib.trajectory import Message, Rollout, Tool, Turn, offered_tools, tools_key
 
 MANIFEST_VERSION = 1
@@ -45,6 +45,7 @@ def collect(
     at_once: int = 32,
     shard: tuple[int, int] = (0, 1),
     max_turns: int = 200,
+    retry_missing: bool = False,
     progress: bool | None = None,
 ) -> pd.DataFrame:
     """Bring every task to n attempts (numbers 0 to n - 1), and return the table of all outcomes.
@@ -57,12 +58,13 @@ def collect(
     shard: (i, m) takes every m-th task from the i-th on; shards may run at the same time in one
         folder and merge to the table of one run.
     max_turns: replies after which an attempt has failed.
+    retry_missing: run missing attempts anew, which is for when the trouble has passed.
     progress: a bar; None shows it on a terminal only.
 
     An attempt that trouble outside the policy kept from an outcome is missing, with the reason,
-    and done; so is one whose grader could not decide. Each is in the file as soon as it is
-    finished. Raises CollectionError if the folder was collected with another setting, and whatever
-    the policy raises when it cannot go on at all.
+    and done, unless `retry_missing`; so is one whose grader could not decide. Each attempt is in
+    the file as soon as it is finished. Raises CollectionError if the folder was collected with
+    another setting, and whatever the policy raises when it cannot go on at all.
     """
     out, (part, parts) = Path(out), shard
     tasks = list(dict.fromkeys(tasks))
@@ -70,7 +72,11 @@ def collect(
     _agree_on_manifest(out, policy, environment, pair, arm, seed, max_turns)
     name = f"{part:03}-of-{parts:03}.jsonl"
     with RolloutWriter(out / f"rollouts-{name}") as file:  # locks the file, so it is read after
-        done = {(one.task, one.attempt): one.passed for one in read_collection(out)}
+        done = {
+            key[-2:]: entry.passed
+            for key, (_, entry) in _entries(out).items()
+            if not (retry_missing and entry.passed is None)
+        }
         wanted = [(task, attempt) for task in tasks[part::parts] for attempt in range(n)]
         work = [key for key in wanted if key not in done]
         book = _ToolBook(out / f"tools-{name}")
@@ -81,34 +87,56 @@ def collect(
             for rollout in play(policy, environment, keys, pair, arm, max_turns, at_once):
                 file.write(replace(rollout, sampling=sampling, tools=book.key(rollout.tools)))
                 bar.add(rollout.passed)
-    return tabulate(read_collection(out), source=str(out))
+    return _table(out)
 
 
 def read_collection(out: str | Path) -> Iterator[Rollout]:
-    """All rollouts of a collection, file by file, with their tools put back.
+    """The rollouts of a collection, one an attempt, file by file, with their tools put back.
+
+    An attempt that is there more than once (a missing one that ran anew, shards that overlapped)
+    counts once: a graded line before a missing one, then the later one, files in the order of their
+    names. Files are read twice, so that no more than one rollout is held at a time.
 
     The last line of a file may be torn by a kill, or not whole yet: its attempt is not done.
     """
+    starts: dict[Path, list[int]] = {}
+    for path, entry in _entries(Path(out)).values():
+        starts.setdefault(path, []).append(entry.start)
     book = _read_tools(Path(out))
-    for path in sorted(Path(out).glob("rollouts-*.jsonl")):
-        for rollout in iter_rollouts(path, torn=lambda message: None):
+    for path in sorted(starts):
+        for rollout in rollouts_at(path, sorted(starts[path])):
             yield replace(rollout, tools=book.get(rollout.tools, rollout.tools))
 
 
 def table(out: str | Path) -> pd.DataFrame:
     """The outcomes of a collection: attempts, in the order of tasks and attempts."""
-    found = tabulate(read_collection(out), source=str(out))
+    found = _table(Path(out))
     if found.empty:
         raise CollectionError(f"{out}: no rollouts yet.")
     return found
 
 
-def tabulate(rollouts: Iterable[Rollout], source: str = "rollouts") -> pd.DataFrame:
+def tabulate(rollouts: Iterable[Rollout | Entry], source: str = "rollouts") -> pd.DataFrame:
     """The table of outcomes (attempts) of rollouts, in the order of tasks and attempts."""
     columns = ["benchmark", "pair", "arm", "task", "attempt", "passed", "reason"]
     rows = [(*one.key, one.passed, one.reason if one.passed is None else None) for one in rollouts]
     found = outcomes.validate(pd.DataFrame(rows, columns=columns), source=source)
     return found.sort_values(["task", "attempt"], kind="stable").reset_index(drop=True)
+
+
+def _table(out: Path) -> pd.DataFrame:
+    return tabulate((entry for _, entry in _entries(out).values()), str(out))
+
+
+def _entries(out: Path) -> dict[tuple, tuple[Path, Entry]]:
+    """For each attempt the line that counts, and the file it is in."""
+    found: dict[tuple, tuple[Path, Entry]] = {}
+    for path in sorted(out.glob("rollouts-*.jsonl")):
+        for entry in iter_entries(path, torn=lambda message: None):
+            _, before = found.get(entry.key, (None, None))
+            if before is None or before.passed is None or entry.passed is not None:
+                found[entry.key] = path, entry
+    return found
 
 
 def _check(environment, tasks, n, at_once, shard) -> None:

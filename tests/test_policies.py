@@ -34,6 +34,7 @@ from lib.policies import (
     ServerChat,
     ServerPolicy,
 )
+from lib.policies.server import GIVE_UP_AFTER
 from lib.trajectory import Message, Rollout, ToolCall, Turn, stored_tokens
 from tests import buttons, tiny
 
@@ -526,6 +527,22 @@ def test_a_server_error_that_stays_is_missing(status):
         (reply,) = ask(asking(server.address, retries=3))
     assert reply.trouble.startswith(f"server error {status}: ")
     assert len(server.bodies) == 4
+
+
+def test_a_server_error_that_stays_for_all_stops_the_run():
+    with serving(failing(completion("a"), error(503, "busy"))) as server:
+        policy = asking(server.address, retries=0)
+        ask(policy)
+        assert all(reply.trouble for reply in ask(policy, GIVE_UP_AFTER - 1))
+        with pytest.raises(PolicyError, match=rf"{server.address} .* row.*503.*--retry-missing"):
+            ask(policy)
+
+
+def test_a_reply_in_between_starts_the_count_anew():
+    down = [error(500, "ill")] * (GIVE_UP_AFTER - 1)
+    with serving(failing(*down, completion("a"), error(500, "ill"))) as server:
+        policy = asking(server.address, retries=0, concurrency=1)
+        assert len(ask(policy, 2 * GIVE_UP_AFTER - 1)) == 2 * GIVE_UP_AFTER - 1
 
 
 def test_the_waits_grow():

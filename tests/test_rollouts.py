@@ -17,6 +17,7 @@ from lib.envs import Outcome
 from lib.harness import parse_tool_calls, render_calls
 from lib.policies import PolicyError, Reply, ScriptedPolicy
 from lib.regrading import has_valid_call, regrade
+from lib.rollout_files import RolloutWriter
 from lib.rollouts import CollectionError, collect, read_collection, table, tabulate
 from lib.trajectory import Message, Rollout, Tool, ToolCall, Turn
 from tests import buttons, tiny
@@ -387,6 +388,41 @@ def test_trouble_is_missing_and_never_a_failure(tmp_path):
     assert outcome_of(tmp_path, replies(buttons.press(0), trouble)) == (None, trouble.trouble)
     (row,) = table(tmp_path).itertuples()
     assert row.reason == trouble.trouble
+
+
+def unlucky(context, key):
+    """Every second attempt meets trouble."""
+    trouble = "server error 503: busy" if key.attempt % 2 else ""
+    return Reply(guess(context, key), Turn(0), trouble)
+
+
+def test_missing_attempts_run_anew_where_that_is_asked_for(tmp_path):
+    found = run(tmp_path, policy=ScriptedPolicy(unlucky, "guess"))
+    assert found["passed"].isna().sum() == 8
+    assert run(tmp_path).equals(found)
+    policy = Counting()
+    assert run(tmp_path, policy=policy, retry_missing=True).equals(run(tmp_path / "whole"))
+    assert ran(policy) == [(task, a) for task in WORLD.tasks() for a in (1, 3)]
+    assert len(lines(tmp_path)) == 16 + 8
+
+
+def test_a_missing_attempt_may_stay_missing(tmp_path):
+    for _ in range(2):
+        policy = ScriptedPolicy(unlucky, "guess")
+        found = run(tmp_path, policy=policy, retry_missing=True)
+    assert (len(found), found["passed"].isna().sum()) == (16, 8)
+
+
+def test_of_the_lines_of_an_attempt_one_counts(tmp_path):
+    """A graded one before a missing one, then the later one, files in the order of their names."""
+    fields = [(False, "first"), (None, "trouble"), (True, "last"), (None, "more trouble")]
+    base = Rollout("buttons", "p", "a", "t0", 0, True)
+    for number, (passed, reason) in enumerate(fields):
+        with RolloutWriter(tmp_path / f"rollouts-{number % 2:03}-of-002.jsonl") as file:
+            file.write(replace(base, passed=passed, reason=reason))
+    (one,) = read_collection(tmp_path)
+    assert one.reason == "last"
+    assert list(table(tmp_path)["passed"]) == [True]
 
 
 def test_a_full_context_is_a_failure_with_a_reason(tmp_path):

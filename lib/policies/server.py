@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from multiprocessing.pool import ThreadPool
 from typing import Any, Literal
@@ -15,6 +16,12 @@ Kind = Literal["vllm", "llama.cpp", "transformers"]
 
 _TOO_LONG = ("context length", "context window", "context size", "maximum context", "too long")
 _CONNECT_WITHIN = 10.0  # seconds
+
+GIVE_UP_AFTER = 32
+"""Timeouts and server errors in a row, each after its retries and with no reply in between, that
+stop the run: the server is then down or far too slow, and all other attempts would go missing.
+As many as there are requests under way by default, so that one pause is not taken for an end.
+"""
 
 
 class ServerPolicy:
@@ -34,8 +41,8 @@ class ServerPolicy:
 
     A request that the server says is too long ends its attempt with the reason "context"; one that
     it cannot serve leaves it missing, with the reason. An address where no server answers, a model
-    that it does not have, and a refusal before it has answered anything raise PolicyError, as all
-    requests would fare alike.
+    that it does not have, a refusal before it has answered anything, and timeouts or server errors
+    `GIVE_UP_AFTER` times in a row raise PolicyError, as all requests would fare alike.
     """
 
     def __init__(
@@ -83,6 +90,7 @@ class ServerPolicy:
             "sampling": self.sampling,
         }
         self._answered = False
+        self._in_vain, self._counting = 0, threading.Lock()
         self._client = openai.OpenAI(
             base_url=address,
             api_key=api_key,
@@ -111,7 +119,7 @@ class ServerPolicy:
             cause = error.__cause__ or error
             timed_out = isinstance(error, openai.APITimeoutError)
             if timed_out and (self._answered or "Connect" not in type(cause).__name__):
-                return _no_reply(trouble=f"timeout: no reply within {self.timeout:g} s")
+                return self._trouble(f"timeout: no reply within {self.timeout:g} s")
             raise PolicyError(
                 f"no server answers at {self.address} ({cause}). Start one, or correct the "
                 "address; what was collected is kept, and a rerun goes on from it."
@@ -123,8 +131,21 @@ class ServerPolicy:
                 f"what answers at {self.address} is no OpenAI-compatible server ({reply.trouble}): "
                 "give an address that ends in /v1"
             )
-        self._answered = True
+        self._answered, self._in_vain = True, 0
         return reply
+
+    def _trouble(self, said: str) -> Reply:
+        """A reply that did not come because of the server's state, unless that seems to last."""
+        with self._counting:
+            self._in_vain += 1
+            if self._in_vain < GIVE_UP_AFTER:
+                return _no_reply(trouble=said)
+        raise PolicyError(
+            f"{self.address} has not served {GIVE_UP_AFTER} requests in a row, each tried again as "
+            f"often as allowed; the last one: {said}. See to the server, or allow it more time or "
+            "fewer requests at once. What was collected is kept; a rerun that retries what is "
+            "missing (--retry-missing) makes up for the rest."
+        )
 
     def _send(self, context: Context, seed: int) -> Reply:
         chat = isinstance(self.dialect, ServerChat)
@@ -170,6 +191,7 @@ class ServerPolicy:
     def _refusal(self, error) -> Reply:
         said = error.response.text[:500] or str(error)
         if error.status_code in (400, 413, 422) and any(w in said.lower() for w in _TOO_LONG):
+            self._in_vain = 0
             return _no_reply(finish="context")
         models = None if self._answered else self._models()
         if error.status_code == 404 or (models and self.model not in models):
@@ -179,8 +201,9 @@ class ServerPolicy:
                 f"one it has, and an address that ends in /v1. It said {error.status_code}: {said}"
             ) from error
         if _of_the_server(error):
-            return _no_reply(trouble=f"server error {error.status_code}: {said}")
+            return self._trouble(f"server error {error.status_code}: {said}")
         if self._answered and error.status_code not in (401, 403):  # a key that expired stays so
+            self._in_vain = 0  # it is there, and what it refuses is this request
             return _no_reply(trouble=f"refused ({error.status_code}): {said}")
         raise PolicyError(
             f"{self.address} refuses what it is asked of {self.model!r}, with "

@@ -71,9 +71,10 @@ class Collection:
 
     def rollouts(self) -> dict:
         """What was collected, by task and attempt."""
-        from lib.rollouts import read_collection
+        from lib.rollout_files import iter_rollouts
 
-        found = list(read_collection(self.out))
+        files = sorted(self.out.glob("rollouts-*"))
+        found = [rollout for file in files for rollout in iter_rollouts(file)]
         by_key = {rollout.key: rollout for rollout in found}
         assert len(by_key) == len(found), "an attempt was run twice"
         return by_key
