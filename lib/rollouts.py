@@ -7,9 +7,7 @@ Attempts that any of these files holds are done, whatever wrote them; a rerun ru
 
 import itertools
 import json
-import os
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -19,17 +17,12 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from lib import outcomes
+from lib import manifest, outcomes
 from lib.envs import Environment, Outcome
+from lib.manifest import CollectionError
 from lib.policies.protocol import Context, Key, Policy, Reply, Session
 from lib.rollout_files import Entry, RolloutWriter, iter_entries, rollouts_at
 from lib.trajectory import Message, Rollout, Tool, Turn, offered_tools, tools_key
-
-MANIFEST_VERSION = 1
-
-
-class CollectionError(ValueError):
-    """A folder that cannot be collected into: says which setting differs, or what is wrong."""
 
 
 def collect(
@@ -69,7 +62,8 @@ def collect(
     out, (part, parts) = Path(out), shard
     tasks = list(dict.fromkeys(tasks))
     _check(environment, tasks, n, at_once, shard)
-    _agree_on_manifest(out, policy, environment, pair, arm, seed, max_turns)
+    settings = _settings(environment, policy.settings, pair, arm, seed, max_turns)
+    manifest.agree(out / "manifest.json", settings)
     name = f"{part:03}-of-{parts:03}.jsonl"
     with RolloutWriter(out / f"rollouts-{name}") as file:  # locks the file, so it is read after
         done = {
@@ -88,6 +82,30 @@ def collect(
                 file.write(replace(rollout, sampling=sampling, tools=book.key(rollout.tools)))
                 bar.add(rollout.passed)
     return _table(out)
+
+
+def check(
+    environment: Environment,
+    tasks: Sequence[str],
+    n: int,
+    out: str | Path,
+    *,
+    pair: str,
+    arm: str,
+    seed: int = 0,
+    at_once: int = 32,
+    shard: tuple[int, int] = (0, 1),
+    max_turns: int = 200,
+    policy: Mapping[str, Any],
+) -> None:
+    """Raise the CollectionError that `collect` would raise at its start, without a policy.
+
+    policy: settings of the policy as far as they are known before its model is loaded, so that a
+    wrong one is told at once.
+    """
+    _check(environment, tasks, n, at_once, shard)
+    settings = _settings(environment, policy, pair, arm, seed, max_turns)
+    manifest.check(Path(out) / "manifest.json", settings)
 
 
 def read_collection(out: str | Path) -> Iterator[Rollout]:
@@ -156,63 +174,16 @@ def _check(environment, tasks, n, at_once, shard) -> None:
         )
 
 
-# ---------------------------------------------------------------------------------- the manifest
-
-
-def _agree_on_manifest(out, policy, environment, pair, arm, seed, max_turns) -> None:
-    """Write the manifest of a new collection, or refuse a setting that differs from its own."""
-    wanted = _flat(
-        {
-            "version": MANIFEST_VERSION,
-            "benchmark": environment.name,
-            "pair": pair,
-            "arm": arm,
-            "seed": seed,
-            "max_turns": max_turns,
-            "policy": dict(policy.settings),
-            "environment": dict(getattr(environment, "settings", {})),
-        }
-    )
-    path = out / "manifest.json"
-    there = _write_once(path, json.dumps(wanted, indent=1, sort_keys=True) + "\n")
-    try:
-        there = json.loads(there)
-    except ValueError as error:
-        raise CollectionError(
-            f"{path}: not JSON ({error}). Mend it, or choose another folder."
-        ) from error
-    for name in sorted(wanted.keys() | there.keys()):
-        if wanted.get(name) != there.get(name):
-            raise CollectionError(
-                f"{out} was collected with {name} = {there.get(name)!r}, now it is "
-                f"{wanted.get(name)!r}. Attempts under different settings are different cells: "
-                "choose another folder, or set it back."
-            )
-
-
-def _write_once(path: Path, text: str) -> str:
-    """Write a new file and return what it holds; of writers that come together one succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-    part.write_text(text, encoding="utf-8")
-    try:
-        os.link(part, path)  # unlike a rename it replaces nothing, and no half of it is ever there
-    except FileExistsError:
-        pass
-    finally:
-        part.unlink()
-    return path.read_text(encoding="utf-8")
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings with dotted names, as JSON values, so that a difference has a name."""
-    flat = {}
-    for name, value in json.loads(json.dumps(settings)).items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat
+def _settings(environment, policy: Mapping[str, Any], pair, arm, seed, max_turns) -> dict[str, Any]:
+    return {
+        "benchmark": environment.name,
+        "pair": pair,
+        "arm": arm,
+        "seed": seed,
+        "max_turns": max_turns,
+        "policy": dict(policy),
+        "environment": dict(getattr(environment, "settings", {})),
+    }
 
 
 # ------------------------------------------------------------------------------------- the tools

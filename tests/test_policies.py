@@ -279,11 +279,27 @@ def test_a_policy_names_all_settings_that_matter(model, tokenizer):
     assert json.loads(json.dumps(policy.settings)) == policy.settings
 
 
+def test_the_type_of_the_weights_is_a_setting(model, tokenizer):
+    half = tiny.model().to(torch.bfloat16)
+    assert local(half, Plain(), tokenizer).settings["dtype"] == "bfloat16"
+    assert local(model, Plain(), tokenizer).settings["dtype"] == "float32"
+
+
+def test_the_words_of_a_dialect_are_a_setting(monkeypatch, tokenizer):
+    before = [dialect.settings["wording"] for dialect in (Harness(), Plain())]
+    monkeypatch.setattr("lib.harness.CONTRACT", "Call thus.")
+    after = [dialect.settings["wording"] for dialect in (Harness(), Plain())]
+    assert before[0] != after[0]
+    assert before[1] == after[1]  # which does not say how to call
+    other = ChatTemplate(with_template(TOOLS_TEMPLATE)).settings["wording"]
+    assert other != ChatTemplate(tokenizer).settings["wording"]
+
+
 def test_the_fingerprint_tells_weights_apart(model, tokenizer):
     other = tiny.model()
     assert local(other, Plain(), tokenizer).settings == local(model, Plain(), tokenizer).settings
     with torch.no_grad():
-        other.lm_head.weight *= 1.001
+        other.lm_head.weight[7, 3] += 1e-6  # one value of all
     assert local(other, Plain(), tokenizer).settings != local(model, Plain(), tokenizer).settings
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from importlib import metadata
 
 import pytest
 
@@ -18,7 +19,7 @@ from lib.harness import parse_tool_calls, render_calls
 from lib.policies import PolicyError, Reply, ScriptedPolicy
 from lib.regrading import has_valid_call, regrade
 from lib.rollout_files import RolloutWriter
-from lib.rollouts import CollectionError, collect, read_collection, table, tabulate
+from lib.rollouts import CollectionError, check, collect, read_collection, table, tabulate
 from lib.trajectory import Message, Rollout, Tool, ToolCall, Turn
 from tests import buttons, tiny
 from tests.bench.kills import ROOT, Collection, compare, essence
@@ -295,6 +296,31 @@ def test_a_manifest_that_is_no_json(tmp_path):
         run(tmp_path)
 
 
+def test_another_version_of_a_package_only_warns(tmp_path):
+    run(tmp_path)
+    file = tmp_path / "manifest.json"
+    there = json.loads(file.read_text())
+    assert there["versions"]["torch"] == metadata.version("torch")
+    there["versions"]["torch"] = "1.0"
+    file.write_text(json.dumps(there))
+    with pytest.warns(UserWarning, match=r"was begun with torch 1.0, now 2"):
+        run(tmp_path)
+
+
+def test_settings_are_checked_before_there_is_a_policy(tmp_path):
+    settings = {"pair": "p", "arm": "a", "policy": {"policy": "scripted"}}
+    check(WORLD, ["t0"], 1, tmp_path / "new", **settings)
+    assert not (tmp_path / "new").exists()
+    run(tmp_path)
+    check(WORLD, ["t0"], 1, tmp_path, **settings)
+    with pytest.raises(
+        CollectionError, match=r"with policy.policy = 'scripted', now it is 'local'"
+    ):
+        check(WORLD, ["t0"], 1, tmp_path, **settings | {"policy": {"policy": "local"}})
+    with pytest.raises(CollectionError, match="no task 't9'"):
+        check(WORLD, ["t9"], 1, tmp_path, **settings)
+
+
 @pytest.mark.parametrize(
     "settings", [{"n": 0}, {"at_once": 0}, {"shard": (2, 2)}, {"shard": (-1, 2)}]
 )
@@ -567,6 +593,10 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert "error: no server answers at http://127.0.0.1:9/v1" in capsys.readouterr().err
     assert main(["collect", "chess", "m", "-o", str(tmp_path)]) == 2
     assert "error: there is no benchmark 'chess'" in capsys.readouterr().err
+    manifest = {"version": 2, "policy.policy": "local", "policy.sampling.temperature": 0.1}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert main(common) == 2  # before it looks for a model
+    assert f"error: {tmp_path} was collected with arm = None" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*common, "--shard", "half"])
     assert "--shard" in capsys.readouterr().err

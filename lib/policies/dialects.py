@@ -1,5 +1,6 @@
 """How a model is spoken to: what it reads, where it stops, and how its text becomes a message."""
 
+import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterable
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 from lib.harness import CONTRACT, STOPS_PAST_PROSE, parse_tool_calls, plain_prompt, render_prompt
 from lib.parsing import Parser
 from lib.policies.protocol import Context, PolicyError
-from lib.trajectory import Message, Tool
+from lib.trajectory import Message, Tool, ToolCall
 
 
 class Dialect(Protocol):
@@ -24,13 +25,25 @@ class Dialect(Protocol):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The dialect's name and options, as JSON values."""
+        """The dialect's name, a hash of its words and its options, as JSON values."""
 
     def prompt(self, context: Context) -> str:
         """The text that the model completes."""
 
     def read(self, text: str, context: Context) -> Message:
         """The message that a completion stands for."""
+
+
+_SAMPLE = Context(
+    "System.",
+    (Tool("f", "Does it.", {"properties": {"x": {"type": "integer"}}, "required": ["x"]}),),
+    (
+        Message("user", "Ask."),
+        Message("assistant", "", (ToolCall("f", {"x": 1}),)),
+        Message("tool", "Told.", name="f"),
+    ),
+)
+"""A conversation with all there is to word; the hash of its prompt tells wordings apart."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +56,12 @@ class _Text:
 
     @property
     def settings(self):
-        name = type(self).__name__.lower()
-        return {"dialect": name, "parser": self.parser, "stops": list(self.stops)}
+        return {
+            "dialect": type(self).__name__.lower(),
+            "wording": _digest(self.prompt(_SAMPLE)),
+            "parser": self.parser,
+            "stops": list(self.stops),
+        }
 
     def read(self, text, context):
         return _read(text, context, self.parser)
@@ -93,7 +110,14 @@ class ChatTemplate:
 
     @property
     def settings(self):
-        return {"dialect": "chat template", "parser": self.parser, "thinking": self.thinking}
+        # The template's text and not a prompt of it: some templates write the date.
+        wording = str(self.tokenizer.chat_template) + ("" if self.knows_tools else CONTRACT)
+        return {
+            "dialect": "chat template",
+            "wording": _digest(wording),
+            "parser": self.parser,
+            "thinking": self.thinking,
+        }
 
     def prompt(self, context):
         tools = _chat_tools(context.tools)
@@ -172,6 +196,10 @@ class ServerChat:
     def read(self, text: str, context: Context) -> Message:
         """The message of a reply from which the server split no call off."""
         return _read(text, context, self.parser)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _read(text, context, parser) -> Message:
