@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from lib.policies.dialects import Dialect
+from lib.policies.dialects import BREAK, Dialect, after
 from lib.policies.protocol import Context, Key, Reply
 from lib.trajectory import Turn
 
@@ -78,7 +78,7 @@ class _Local:
             rows, contexts, prompts, ids, completions, strict=True
         ):
             ending = self._ending(written)
-            self.last[row] = _Said(prompt, read, written.tokens, ending)
+            self.last[row] = _Said(prompt.replace(BREAK, ""), read, written.tokens, ending)
             turn = Turn(
                 0,
                 prompt_ids=read,
@@ -99,12 +99,12 @@ class _Local:
         prompt: as many of those tokens stay as it holds.
         """
         if row in self.last:
-            said = self.last[row]
+            said, plain = self.last[row], prompt.replace(BREAK, "")
             whole = len(said.tokens)
             for kept in range(whole, whole - said.ending - 1, -1):
                 text = said.prompt + self._decode(said.tokens[:kept])
-                if prompt.startswith(text):
-                    new = self._encode(prompt[len(text) :], special_tokens=False)
+                if plain.startswith(text):
+                    new = self._encode(after(prompt, len(text)), special_tokens=False)
                     return said.prompt_ids + said.tokens[:kept] + new
         return self._encode(prompt, special_tokens=self.dialect.special_tokens)
 
@@ -118,7 +118,11 @@ class _Local:
         return count
 
     def _encode(self, text: str, *, special_tokens: bool) -> list[int]:
-        return list(self.tokenizer(text, add_special_tokens=special_tokens)["input_ids"])
+        """The tokens of a text, in which special ones stand only if the dialect writes them."""
+        only_text = self.dialect.special_tokens
+        options = {"add_special_tokens": special_tokens, "split_special_tokens": only_text}
+        parts = [text] if only_text else text.split(BREAK)
+        return [token for part in parts for token in self.tokenizer(part, **options)["input_ids"]]
 
     def _decode(self, tokens: list[int]) -> str:
         return self.tokenizer.decode(

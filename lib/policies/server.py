@@ -8,7 +8,7 @@ from multiprocessing.pool import ThreadPool
 from typing import Any, Literal
 
 from lib.harness import cut_at_stop
-from lib.policies.dialects import Dialect, ServerChat
+from lib.policies.dialects import BREAK, Dialect, ServerChat
 from lib.policies.protocol import Context, Key, PolicyError, Reply
 from lib.trajectory import Message, ToolCall, Turn
 
@@ -38,6 +38,9 @@ class ServerPolicy:
     timeout: seconds for one reply; past it the attempt is missing.
     retries: of a request that met a broken connection, a full queue or a server error, after waits
         of about `first_wait` seconds, doubled each time up to `longest_wait`.
+
+    The server turns text to tokens by its own rules: in what a tool answered, the name of a special
+    token may become one, which it does not with a model here.
 
     A request that the server says is too long ends its attempt with the reason "context"; one that
     it cannot serve leaves it missing, with the reason. An address where no server answers, a model
@@ -153,7 +156,7 @@ class ServerPolicy:
         if chat:
             asked = self.dialect.request(context)
         else:
-            asked = {"prompt": self.dialect.prompt(context)}
+            asked = {"prompt": self.dialect.prompt(context).replace(BREAK, "")}
             asked |= {"stop": list(self.dialect.stops)} if self.dialect.stops else {}
         answer = endpoint.create(model=self.model, seed=seed, extra_body=self.sampling, **asked)
         choices = getattr(answer, "choices", None)
