@@ -4,7 +4,9 @@ A heavy room is imported only by the command that needs it, so that help comes a
 """
 
 import argparse
+import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import lib.arguments
@@ -57,7 +59,8 @@ def collect(arguments):
         "seed": arguments.seed,
         "at_once": arguments.at_once,
     }
-    # What is wrong in all this is told before torch and the model are loaded.
+    _check_options(arguments)
+    # What is wrong in all this is told before a model is loaded.
     policy = _server_policy(arguments) if arguments.server else None
     known = policy.settings if policy else _known_settings(arguments)
     rollouts.check(environment, tasks, arguments.n, arguments.out, **settled, policy=known)
@@ -65,8 +68,9 @@ def collect(arguments):
     from accelerate import PartialState
 
     part, parts = arguments.shard
-    # Started by torchrun or accelerate launch, each process takes its part of this shard.
-    state = PartialState(cpu=not arguments.gpu)
+    # Started by torchrun or accelerate launch, each process takes its part of this shard. They wait
+    # for each other at the end, where one may have much more to do.
+    state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))
     table = rollouts.collect(
         policy or _local_policy(arguments, state),
         environment,
@@ -78,9 +82,26 @@ def collect(arguments):
         shard=(part + parts * state.process_index, parts * state.num_processes),
         progress=None if state.is_main_process else False,
     )
-    graded, passed = table["passed"].notna().sum(), table["passed"].sum()
-    print(f"{arguments.out}: {len(table)} attempts, {graded} graded, {passed} passed")
+    state.wait_for_everyone()
+    if state.is_main_process:
+        if state.num_processes > 1:  # this one was done at another time than the rest
+            table = rollouts.table(arguments.out)
+        graded, passed = table["passed"].notna().sum(), table["passed"].sum()
+        print(f"{arguments.out}: {len(table)} attempts, {graded} graded, {passed} passed")
     state.destroy_process_group()
+
+
+def _check_options(arguments):
+    """Refuse what would be ignored otherwise."""
+    if arguments.thinking and arguments.dialect != "chat":
+        raise ValueError(
+            f"--thinking is a switch of chat templates, and --dialect {arguments.dialect} has "
+            "none: add --dialect chat, or leave it out"
+        )
+    if arguments.context and arguments.server:
+        raise ValueError("--context is for a model here; a server is started with its own")
+    if arguments.api_key_env and not arguments.server:
+        raise ValueError("--api-key-env is for a server: give its address, --server URL")
 
 
 def _server_policy(arguments):
@@ -95,10 +116,21 @@ def _server_policy(arguments):
         arguments.model,
         dialect,
         kind=arguments.server_kind,
+        api_key=_api_key(arguments.api_key_env),
         concurrency=arguments.at_once,
         timeout=arguments.timeout,
         **_sampling(arguments),
     )
+
+
+def _api_key(variable):
+    if variable is None:
+        return "none"  # which servers that want no key take
+    if not os.environ.get(variable):
+        raise ValueError(
+            f"--api-key-env: the environment has no {variable}, or an empty one: set it"
+        )
+    return os.environ[variable]
 
 
 def _local_policy(arguments, state):
@@ -117,7 +149,7 @@ def _local_policy(arguments, state):
         )
     else:
         dialect = _text_dialect(arguments)
-    engine = generation.Engine(model, tokenizer)
+    engine = generation.Engine(model, tokenizer, context=arguments.context)
     return policies.LocalPolicy(engine, dialect, sampling, name=Path(path).name)
 
 

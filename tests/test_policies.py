@@ -647,7 +647,9 @@ def test_a_wrong_model_stops_the_run(status):
 def test_a_field_that_a_server_does_not_know_stops_the_run():
     with (
         serving(lambda body: error(422, "Unexpected fields: top_k")) as server,
-        pytest.raises(PolicyError, match=r"top_k.*choose another kind.*extra=\{field: None\}"),
+        pytest.raises(
+            PolicyError, match=r"top_k.*another kind \(--server-kind\).*extra=\{field: None\}"
+        ),
     ):
         ask(asking(server.address))
 
@@ -671,6 +673,16 @@ def test_a_server_of_another_sort_stops_the_run():
 def test_an_unknown_kind():
     with pytest.raises(ValueError, match=r"kind must be 'vllm', 'llama.cpp' or .* got 'other'"):
         asking("http://127.0.0.1:1/v1", kind="other")
+
+
+BAD = {"temperature": -1.0, "top_p": 0.0, "top_k": -1, "max_new_tokens": 0, "timeout": 0.0}
+BAD |= {"repetition_penalty": 0.0, "concurrency": 0, "retries": -1, "first_wait": float("nan")}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_number_out_of_range_is_refused_by_name(name):
+    with pytest.raises(ValueError, match=f"{name} is {BAD[name]!r}: it must be"):
+        asking("http://127.0.0.1:1/v1", **{name: BAD[name]})
 
 
 # ---------------------------------------------------------------------------------- a real server

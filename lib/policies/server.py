@@ -71,6 +71,16 @@ class ServerPolicy:
         import openai
         import tenacity
 
+        from lib.generation import Sampling
+
+        Sampling(  # which checks them
+            temperature=temperature,
+            max_new_tokens=max_new_tokens,
+            top_p=top_p,
+            top_k=top_k,
+            repetition_penalty=repetition_penalty,
+        )
+        _check_limits(concurrency, timeout, retries, first_wait, longest_wait)
         self.address, self.model, self.dialect = address, model, dialect
         self.concurrency, self.timeout = concurrency, timeout
         self.sampling = sampling_fields(
@@ -211,7 +221,7 @@ class ServerPolicy:
         raise PolicyError(
             f"{self.address} refuses what it is asked of {self.model!r}, with "
             f"{error.status_code}: {said}. Fields are named as "
-            f"{self.settings['kind']} does; choose another kind, or leave one out: "
+            f"{self.settings['kind']} does; choose another kind (--server-kind), or leave one out: "
             "extra={field: None}."
         ) from error
 
@@ -270,6 +280,19 @@ def sampling_fields(
             "samplers": ["penalties", "temperature", "top_k", "top_p"],
         }
     raise ValueError(f"kind must be 'vllm', 'llama.cpp' or 'transformers', got {kind!r}")
+
+
+def _check_limits(concurrency, timeout, retries, first_wait, longest_wait) -> None:
+    checks = [
+        ("concurrency", concurrency, concurrency >= 1, "at least 1"),
+        ("timeout", timeout, 0 < timeout < float("inf"), "seconds, above 0"),
+        ("retries", retries, retries >= 0, "at least 0; 0 tries once"),
+        ("first_wait", first_wait, 0 <= first_wait < float("inf"), "seconds, at least 0"),
+        ("longest_wait", longest_wait, 0 <= longest_wait < float("inf"), "seconds, at least 0"),
+    ]
+    for name, value, good, expected in checks:
+        if not good:
+            raise ValueError(f"ServerPolicy: {name} is {value!r}: it must be {expected}")
 
 
 class _Server:
