@@ -37,6 +37,7 @@ from lib.policies import (
 )
 from lib.policies.dialects import BREAK, after
 from lib.policies.server import GIVE_UP_AFTER
+from lib.rollouts import collect, table
 from lib.trajectory import Message, Rollout, ToolCall, Turn, stored_tokens
 from tests import buttons, tiny
 
@@ -683,6 +684,26 @@ BAD |= {"repetition_penalty": 0.0, "concurrency": 0, "retries": -1, "first_wait"
 def test_a_number_out_of_range_is_refused_by_name(name):
     with pytest.raises(ValueError, match=f"{name} is {BAD[name]!r}: it must be"):
         asking("http://127.0.0.1:1/v1", **{name: BAD[name]})
+
+
+def test_a_server_is_collected_from_until_it_stays_in_trouble(tmp_path):
+    world, stays = buttons.Buttons(1), False
+
+    def answer(body):
+        return error(503, "down") if stays else completion(CALL.replace("3", "0"))
+
+    with serving(answer) as server:
+        policy = asking(server.address, retries=0)
+        cell = {"pair": "p", "arm": "a", "at_once": 4}
+        assert collect(policy, world, ["t0"], 8, tmp_path, **cell)["passed"].all()
+        stays = True
+        with pytest.raises(PolicyError, match="--retry-missing"):
+            collect(policy, world, ["t0"], 99, tmp_path, **cell)
+        assert table(tmp_path)["passed"].isna().sum() == GIVE_UP_AFTER - 1
+        stays = False
+        again = collect(policy, world, ["t0"], 50, tmp_path, **cell, retry_missing=True)
+    assert len(again) == 50
+    assert again["passed"].all()
 
 
 # ---------------------------------------------------------------------------------- a real server

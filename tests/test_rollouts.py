@@ -516,8 +516,9 @@ def test_an_interrupt_leaves_a_valid_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_three_kills_change_nothing(tmp_path):
-    _, differ, _ = compare("scripted", 3, random.Random(0), tmp_path)
+@pytest.mark.parametrize("kind", ["scripted", "side by side"])
+def test_three_kills_change_nothing(tmp_path, kind):
+    _, differ, _ = compare(kind, 3, random.Random(0), tmp_path)
     assert differ == 0
 
 
