@@ -4,7 +4,9 @@ A heavy room is imported only by the command that needs it, so that help comes a
 """
 
 import argparse
+import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import lib.arguments
@@ -46,51 +48,89 @@ def report(arguments):
 
 def collect(arguments):
     """Collect attempts of a benchmark with a model here or behind a server; rerun to resume."""
-    from accelerate import PartialState
-
     from lib import rollouts
     from lib.benchmarks import open_benchmark
 
     environment = open_benchmark(arguments.benchmark)
+    tasks = environment.tasks()[: arguments.tasks]
+    settled = {
+        "pair": arguments.pair or Path(arguments.model).name,
+        "arm": arguments.arm,
+        "seed": arguments.seed,
+        "at_once": arguments.at_once,
+    }
+    _check_options(arguments)
+    # What is wrong in all this is told before a model is loaded.
+    policy = _server_policy(arguments) if arguments.server else None
+    known = policy.settings if policy else _known_settings(arguments)
+    rollouts.check(environment, tasks, arguments.n, arguments.out, **settled, policy=known)
+
+    from accelerate import PartialState
+
     part, parts = arguments.shard
-    # Started by torchrun or accelerate launch, each process takes its part of this shard.
-    state = PartialState(cpu=not arguments.gpu)
-    policy = _server_policy(arguments) if arguments.server else _local_policy(arguments, state)
+    # Started by torchrun or accelerate launch, each process takes its part of this shard. They wait
+    # for each other at the end, where one may have much more to do.
+    state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))
     table = rollouts.collect(
-        policy,
+        policy or _local_policy(arguments, state),
         environment,
-        environment.tasks()[: arguments.tasks],
+        tasks,
         arguments.n,
         arguments.out,
-        pair=arguments.pair or Path(arguments.model).name,
-        arm=arguments.arm,
-        seed=arguments.seed,
-        at_once=arguments.at_once,
+        **settled,
+        retry_missing=arguments.retry_missing,
         shard=(part + parts * state.process_index, parts * state.num_processes),
         progress=None if state.is_main_process else False,
     )
-    graded, passed = table["passed"].notna().sum(), table["passed"].sum()
-    print(f"{arguments.out}: {len(table)} attempts, {graded} graded, {passed} passed")
+    state.wait_for_everyone()
+    if state.is_main_process:
+        if state.num_processes > 1:  # this one was done at another time than the rest
+            table = rollouts.table(arguments.out)
+        graded, passed = table["passed"].notna().sum(), table["passed"].sum()
+        print(f"{arguments.out}: {len(table)} attempts, {graded} graded, {passed} passed")
     state.destroy_process_group()
+
+
+def _check_options(arguments):
+    """Refuse what would be ignored otherwise."""
+    if arguments.thinking and arguments.dialect != "chat":
+        raise ValueError(
+            f"--thinking is a switch of chat templates, and --dialect {arguments.dialect} has "
+            "none: add --dialect chat, or leave it out"
+        )
+    if arguments.context and arguments.server:
+        raise ValueError("--context is for a model here; a server is started with its own")
+    if arguments.api_key_env and not arguments.server:
+        raise ValueError("--api-key-env is for a server: give its address, --server URL")
 
 
 def _server_policy(arguments):
     from lib import policies
 
-    dialect = {
-        "harness": policies.Harness(parser=arguments.parser),
-        "plain": policies.Plain(parser=arguments.parser),
-        "chat": policies.ServerChat(parser=arguments.parser, thinking=arguments.thinking),
-    }[arguments.dialect]
+    if arguments.dialect == "chat":
+        dialect = policies.ServerChat(parser=arguments.parser, thinking=arguments.thinking)
+    else:
+        dialect = _text_dialect(arguments)
     return policies.ServerPolicy(
         arguments.server,
         arguments.model,
         dialect,
         kind=arguments.server_kind,
+        api_key=_api_key(arguments.api_key_env),
         concurrency=arguments.at_once,
         timeout=arguments.timeout,
         **_sampling(arguments),
     )
+
+
+def _api_key(variable):
+    if variable is None:
+        return "none"  # which servers that want no key take
+    if not os.environ.get(variable):
+        raise ValueError(
+            f"--api-key-env: the environment has no {variable}, or an empty one: set it"
+        )
+    return os.environ[variable]
 
 
 def _local_policy(arguments, state):
@@ -100,6 +140,7 @@ def _local_policy(arguments, state):
     path = arguments.model
     if path in packaged_models.NAMES:
         path = packaged_models.find_model(path, cache)
+    sampling = generation.Sampling(**_sampling(arguments))
     with state.local_main_process_first():  # which converts a GGUF file that the others then find
         model, tokenizer = generation.load(path, cache=cache, device=str(state.device))
     if arguments.dialect == "chat":
@@ -107,11 +148,29 @@ def _local_policy(arguments, state):
             tokenizer, parser=arguments.parser, thinking=arguments.thinking
         )
     else:
-        kinds = {"harness": policies.Harness, "plain": policies.Plain}
-        dialect = kinds[arguments.dialect](parser=arguments.parser)
-    sampling = generation.Sampling(**_sampling(arguments))
-    engine = generation.Engine(model, tokenizer)
+        dialect = _text_dialect(arguments)
+    engine = generation.Engine(model, tokenizer, context=arguments.context)
     return policies.LocalPolicy(engine, dialect, sampling, name=Path(path).name)
+
+
+def _text_dialect(arguments):
+    from lib import policies
+
+    kinds = {"harness": policies.Harness, "plain": policies.Plain}
+    return kinds[arguments.dialect](parser=arguments.parser)
+
+
+def _known_settings(arguments):
+    """The settings that a policy of a model here will have, as far as they need no model."""
+    from lib.packaged_models import NAMES
+
+    dialect = {"parser": arguments.parser, "thinking": arguments.thinking}
+    if arguments.dialect != "chat":
+        dialect = _text_dialect(arguments).settings
+    known = {"policy": "local", **dialect, "sampling": _sampling(arguments)}
+    if arguments.model not in NAMES:  # those packaged have the names of their files
+        known["model"] = Path(arguments.model).name
+    return known
 
 
 def _sampling(arguments):

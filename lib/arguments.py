@@ -3,6 +3,7 @@
 Every function takes the `add_argument` of its command's parser.
 """
 
+import argparse
 from pathlib import Path
 
 from lib import ROOT
@@ -56,8 +57,8 @@ def collect(add):
         "--server, the name that the server has for it",
     )
     add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the collection")
-    add("-n", type=int, default=128, help="attempts a task (default: 128)")
-    add("--tasks", type=int, metavar="COUNT", help="the first tasks only")
+    add("-n", type=_count, default=128, help="attempts a task (default: 128)")
+    add("--tasks", type=_count, metavar="COUNT", help="the first tasks only")
     add("--pair", help="name in the table of outcomes (default: the model's)")
     add("--arm", default="base", help="name in the table of outcomes (default: base)")
     add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
@@ -69,8 +70,19 @@ def collect(add):
     add("--top-k", type=int, default=0, help="0 keeps all (default)")
     add("--repetition-penalty", type=float, default=1.0, help="1 is none (default)")
     add("--max-new-tokens", type=int, default=1024, help="of one reply (default: 1024)")
-    add("--at-once", type=int, default=32, help="attempts under way together (default: 32)")
+    add("--at-once", type=_count, default=32, help="attempts under way together (default: 32)")
     add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="every N-th task from the I-th")
+    add(
+        "--retry-missing",
+        action="store_true",
+        help="run attempts anew that trouble (a timeout, a server error) left without an outcome",
+    )
+    add(
+        "--context",
+        type=_count,
+        metavar="TOKENS",
+        help="longest context of a model here (default: the model's own)",
+    )
     add("--gpu", action="store_true", help="run the model on the GPU")
     add("--server", metavar="URL", help="an OpenAI-compatible address, http://.../v1")
     add(
@@ -81,7 +93,25 @@ def collect(add):
     )
     add("--timeout", type=float, default=600.0, help="seconds for one reply (default: 600)")
 
+    add(
+        "--api-key-env",
+        metavar="NAME",
+        help="the environment variable that holds the server's key, if it wants one",
+    )
+
+
+def _count(text):
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number from 1 up, got {text!r}")
+
 
 def _shard(text):
     part, _, parts = text.partition("/")
-    return int(part), int(parts)
+    if all(number.isascii() and number.isdigit() for number in (part, parts)):
+        part, parts = int(part), int(parts)
+        if part < parts:
+            return part, parts
+    raise argparse.ArgumentTypeError(
+        f"expected I/N with I from 0 to N - 1, such as 0/4 for the first of four, got {text!r}"
+    )

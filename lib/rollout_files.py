@@ -11,10 +11,10 @@ import fcntl
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lib.trajectory import (
     Message,
@@ -67,7 +67,7 @@ def from_line(line: bytes | str) -> Rollout:
     return _rollout(record)
 
 
-def _rollout(record: Any) -> Rollout:
+def _check_schema(record: Any) -> None:
     if not isinstance(record, dict):
         raise TrajectoryError(f"expected an object, got {type(record).__name__}")
     if record.get("schema") != SCHEMA:
@@ -75,6 +75,10 @@ def _rollout(record: Any) -> Rollout:
             f"schema is {record.get('schema')!r}, this version reads {SCHEMA}; "
             "read the file with the version that wrote it"
         )
+
+
+def _rollout(record: Any) -> Rollout:
+    _check_schema(record)
     record = {name: value for name, value in record.items() if name != "schema"}
     try:
         messages = [_build(Message, raw) for raw in record.pop("messages", ())]
@@ -113,6 +117,15 @@ def _build(kind: type, raw: dict[str, Any]) -> Any:
         raise TrajectoryError(f"incomplete {kind.__name__}: {error}") from error
 
 
+class Entry(NamedTuple):
+    """What a line says of its attempt, and where in the file it starts, in bytes."""
+
+    key: tuple[str, str, str, str, int]
+    passed: bool | None
+    reason: str
+    start: int
+
+
 def iter_rollouts(
     path: str | Path, torn: Callable[[str], object] = warnings.warn
 ) -> Iterator[Rollout]:
@@ -121,33 +134,63 @@ def iter_rollouts(
     A last line that was torn is dropped, and ``torn`` is told so; any other bad line raises
     TrajectoryError with the file, the line and what is wrong. Blank lines are skipped.
     """
+    for number, _, record in _records(path, torn):
+        yield _numbered(path, number, _rollout, record)
+
+
+def iter_entries(
+    path: str | Path, torn: Callable[[str], object] = warnings.warn
+) -> Iterator[Entry]:
+    """Read of each line only which attempt it is and how it ended; else as iter_rollouts."""
+    for number, start, record in _records(path, torn):
+        yield _numbered(path, number, lambda record: _entry(record, start), record)  # noqa: B023
+
+
+def rollouts_at(path: str | Path, starts: Iterable[int]) -> Iterator[Rollout]:
+    """Read the lines that start at these bytes, see :class:`Entry`."""
     with open(path, "rb") as file:
-        number, line = 0, file.readline()
+        for start in starts:
+            file.seek(start)
+            try:
+                rollout = from_line(file.readline())
+            except TrajectoryError as error:
+                raise TrajectoryError(f"{path}, at byte {start}: {error}") from error
+            yield rollout
+
+
+def _records(path: str | Path, torn: Callable) -> Iterator[tuple[int, int, Any]]:
+    """Number, first byte and JSON value of each line; a torn last one is told and dropped."""
+    with open(path, "rb") as file:
+        number, start, line = 0, 0, file.readline()
         while line:
             number, following = number + 1, file.readline()
-            told = None if following else torn
-            rollout = _numbered(path, number, line, told) if line.strip() else None
-            if rollout is not None:
-                yield rollout
-            line = following
+            if line.strip():
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    if not following:
+                        torn(f"{path}:{number}: the last line is torn and was dropped")
+                        return
+                    raise TrajectoryError(
+                        f"{path}:{number}: not JSON ({error}); only a last line may be torn: "
+                        "remove the line by hand, its attempt then runs again"
+                    ) from error
+                yield number, start, record
+            start, line = start + len(line), following
 
 
-def _numbered(path: str | Path, number: int, line: bytes, torn: Callable | None) -> Rollout | None:
-    """Read line ``number``; None if it is torn, where ``torn`` may be told so."""
+def _numbered(path: str | Path, number: int, read: Callable[[Any], Any], record: Any) -> Any:
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        if torn is not None:
-            torn(f"{path}:{number}: the last line is torn and was dropped")
-            return None
-        raise TrajectoryError(
-            f"{path}:{number}: not JSON ({error}); only a last line may be torn: remove the line "
-            "by hand, its attempt then runs again"
-        ) from error
-    try:
-        return _rollout(record)
+        return read(record)
     except TrajectoryError as error:
         raise TrajectoryError(f"{path}:{number}: {error}") from error
+
+
+def _entry(record: Any, start: int) -> Entry:
+    _check_schema(record)
+    names = ("benchmark", "pair", "arm", "task", "attempt", "passed", "reason")
+    head = _build(Rollout, {name: record[name] for name in names if name in record})
+    return Entry(head.key, head.passed, head.reason, start)
 
 
 def read_rollouts(path: str | Path) -> list[Rollout]:

@@ -5,28 +5,24 @@ A collection is a folder: `manifest.json` with every setting that matters, and f
 Attempts that any of these files holds are done, whatever wrote them; a rerun runs the others.
 """
 
+import itertools
 import json
-import os
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
-from lib import outcomes
-from lib.envs import Environment, Episode, Outcome
+from lib import manifest, outcomes
+from lib.envs import Environment, Outcome
+from lib.manifest import CollectionError
 from lib.policies.protocol import Context, Key, Policy, Reply, Session
-from lib.rollout_files import RolloutWriter, iter_rollouts
+from lib.rollout_files import Entry, RolloutWriter, iter_entries, rollouts_at
 from lib.trajectory import Message, Rollout, Tool, Turn, offered_tools, tools_key
-
-MANIFEST_VERSION = 1
-
-
-class CollectionError(ValueError):
-    """A folder that cannot be collected into: says which setting differs, or what is wrong."""
 
 
 def collect(
@@ -42,69 +38,123 @@ def collect(
     at_once: int = 32,
     shard: tuple[int, int] = (0, 1),
     max_turns: int = 200,
+    retry_missing: bool = False,
     progress: bool | None = None,
 ) -> pd.DataFrame:
     """Bring every task to n attempts (numbers 0 to n - 1), and return the table of all outcomes.
 
     out: the folder; what it holds already is kept, so a rerun resumes and a larger n tops up.
     pair, arm: of the rows in the table of outcomes.  seed: of the policy's random numbers.
-    at_once: attempts under way together; those of one task are neighbours, so they share a prompt.
+    at_once: attempts under way together. Where the policy takes one request beside another, as a
+        server does, the next attempt starts as soon as one is finished; a local model works in
+        whole batches of neighbours instead, since those of one task share a prompt.
     shard: (i, m) takes every m-th task from the i-th on; shards may run at the same time in one
         folder and merge to the table of one run.
     max_turns: replies after which an attempt has failed.
+    retry_missing: run missing attempts anew, which is for when the trouble has passed.
     progress: a bar; None shows it on a terminal only.
 
     An attempt that trouble outside the policy kept from an outcome is missing, with the reason,
-    and done; so is one whose grader could not decide. Raises CollectionError if the folder was
-    collected with another setting, and whatever the policy raises when it cannot go on at all; the
-    attempts finished until then are in the file.
+    and done, unless `retry_missing`; so is one whose grader could not decide. Each attempt is in
+    the file as soon as it is finished. Raises CollectionError if the folder was collected with
+    another setting, and whatever the policy raises when it cannot go on at all.
     """
     out, (part, parts) = Path(out), shard
     tasks = list(dict.fromkeys(tasks))
     _check(environment, tasks, n, at_once, shard)
-    _agree_on_manifest(out, policy, environment, pair, arm, seed, max_turns)
+    settings = _settings(environment, policy.settings, pair, arm, seed, max_turns)
+    manifest.agree(out / "manifest.json", settings)
     name = f"{part:03}-of-{parts:03}.jsonl"
     with RolloutWriter(out / f"rollouts-{name}") as file:  # locks the file, so it is read after
-        done = {(one.task, one.attempt): one.passed for one in read_collection(out)}
+        done = {
+            key[-2:]: entry.passed
+            for key, (_, entry) in _entries(out).items()
+            if not (retry_missing and entry.passed is None)
+        }
         wanted = [(task, attempt) for task in tasks[part::parts] for attempt in range(n)]
         work = [key for key in wanted if key not in done]
         book = _ToolBook(out / f"tools-{name}")
         with _Bar([done[key] for key in wanted if key in done], len(wanted), progress) as bar:
-            for start in range(0, len(work), at_once):
-                keys = [Key(seed, *one) for one in work[start : start + at_once]]
-                session = policy.start(keys)
-                for rollout in roll_out(session, environment, keys, pair, arm, max_turns):
-                    rollout = replace(rollout, sampling=dict(policy.settings.get("sampling", {})))
-                    file.write(replace(rollout, tools=book.key(rollout.tools)))
-                    bar.add(rollout.passed)
-    return tabulate(read_collection(out), source=str(out))
+            keys = [Key(seed, *one) for one in work]
+            play = _in_batches if policy.concurrency is None else _side_by_side
+            sampling = dict(policy.settings.get("sampling", {}))
+            for rollout in play(policy, environment, keys, pair, arm, max_turns, at_once):
+                file.write(replace(rollout, sampling=sampling, tools=book.key(rollout.tools)))
+                bar.add(rollout.passed)
+    return _table(out)
+
+
+def check(
+    environment: Environment,
+    tasks: Sequence[str],
+    n: int,
+    out: str | Path,
+    *,
+    pair: str,
+    arm: str,
+    seed: int = 0,
+    at_once: int = 32,
+    shard: tuple[int, int] = (0, 1),
+    max_turns: int = 200,
+    policy: Mapping[str, Any],
+) -> None:
+    """Raise the CollectionError that `collect` would raise at its start, without a policy.
+
+    policy: settings of the policy as far as they are known before its model is loaded, so that a
+    wrong one is told at once.
+    """
+    _check(environment, tasks, n, at_once, shard)
+    settings = _settings(environment, policy, pair, arm, seed, max_turns)
+    manifest.check(Path(out) / "manifest.json", settings)
 
 
 def read_collection(out: str | Path) -> Iterator[Rollout]:
-    """All rollouts of a collection, file by file, with their tools put back.
+    """The rollouts of a collection, one an attempt, file by file, with their tools put back.
+
+    An attempt that is there more than once (a missing one that ran anew, shards that overlapped)
+    counts once: a graded line before a missing one, then the later one, files in the order of their
+    names. Files are read twice, so that no more than one rollout is held at a time.
 
     The last line of a file may be torn by a kill, or not whole yet: its attempt is not done.
     """
+    starts: dict[Path, list[int]] = {}
+    for path, entry in _entries(Path(out)).values():
+        starts.setdefault(path, []).append(entry.start)
     book = _read_tools(Path(out))
-    for path in sorted(Path(out).glob("rollouts-*.jsonl")):
-        for rollout in iter_rollouts(path, torn=lambda message: None):
+    for path in sorted(starts):
+        for rollout in rollouts_at(path, sorted(starts[path])):
             yield replace(rollout, tools=book.get(rollout.tools, rollout.tools))
 
 
 def table(out: str | Path) -> pd.DataFrame:
     """The outcomes of a collection: attempts, in the order of tasks and attempts."""
-    found = tabulate(read_collection(out), source=str(out))
+    found = _table(Path(out))
     if found.empty:
         raise CollectionError(f"{out}: no rollouts yet.")
     return found
 
 
-def tabulate(rollouts: Iterable[Rollout], source: str = "rollouts") -> pd.DataFrame:
+def tabulate(rollouts: Iterable[Rollout | Entry], source: str = "rollouts") -> pd.DataFrame:
     """The table of outcomes (attempts) of rollouts, in the order of tasks and attempts."""
     columns = ["benchmark", "pair", "arm", "task", "attempt", "passed", "reason"]
     rows = [(*one.key, one.passed, one.reason if one.passed is None else None) for one in rollouts]
     found = outcomes.validate(pd.DataFrame(rows, columns=columns), source=source)
     return found.sort_values(["task", "attempt"], kind="stable").reset_index(drop=True)
+
+
+def _table(out: Path) -> pd.DataFrame:
+    return tabulate((entry for _, entry in _entries(out).values()), str(out))
+
+
+def _entries(out: Path) -> dict[tuple, tuple[Path, Entry]]:
+    """For each attempt the line that counts, and the file it is in."""
+    found: dict[tuple, tuple[Path, Entry]] = {}
+    for path in sorted(out.glob("rollouts-*.jsonl")):
+        for entry in iter_entries(path, torn=lambda message: None):
+            _, before = found.get(entry.key, (None, None))
+            if before is None or before.passed is None or entry.passed is not None:
+                found[entry.key] = path, entry
+    return found
 
 
 def _check(environment, tasks, n, at_once, shard) -> None:
@@ -124,63 +174,16 @@ def _check(environment, tasks, n, at_once, shard) -> None:
         )
 
 
-# ---------------------------------------------------------------------------------- the manifest
-
-
-def _agree_on_manifest(out, policy, environment, pair, arm, seed, max_turns) -> None:
-    """Write the manifest of a new collection, or refuse a setting that differs from its own."""
-    wanted = _flat(
-        {
-            "version": MANIFEST_VERSION,
-            "benchmark": environment.name,
-            "pair": pair,
-            "arm": arm,
-            "seed": seed,
-            "max_turns": max_turns,
-            "policy": dict(policy.settings),
-            "environment": dict(getattr(environment, "settings", {})),
-        }
-    )
-    path = out / "manifest.json"
-    there = _write_once(path, json.dumps(wanted, indent=1, sort_keys=True) + "\n")
-    try:
-        there = json.loads(there)
-    except ValueError as error:
-        raise CollectionError(
-            f"{path}: not JSON ({error}). Mend it, or choose another folder."
-        ) from error
-    for name in sorted(wanted.keys() | there.keys()):
-        if wanted.get(name) != there.get(name):
-            raise CollectionError(
-                f"{out} was collected with {name} = {there.get(name)!r}, now it is "
-                f"{wanted.get(name)!r}. Attempts under different settings are different cells: "
-                "choose another folder, or set it back."
-            )
-
-
-def _write_once(path: Path, text: str) -> str:
-    """Write a new file and return what it holds; of writers that come together one succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-    part.write_text(text, encoding="utf-8")
-    try:
-        os.link(part, path)  # unlike a rename it replaces nothing, and no half of it is ever there
-    except FileExistsError:
-        pass
-    finally:
-        part.unlink()
-    return path.read_text(encoding="utf-8")
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings with dotted names, as JSON values, so that a difference has a name."""
-    flat = {}
-    for name, value in json.loads(json.dumps(settings)).items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat
+def _settings(environment, policy: Mapping[str, Any], pair, arm, seed, max_turns) -> dict[str, Any]:
+    return {
+        "benchmark": environment.name,
+        "pair": pair,
+        "arm": arm,
+        "seed": seed,
+        "max_turns": max_turns,
+        "policy": dict(policy),
+        "environment": dict(getattr(environment, "settings", {})),
+    }
 
 
 # ------------------------------------------------------------------------------------- the tools
@@ -233,26 +236,76 @@ def roll_out(
     attempts: list[_Attempt] = []
     try:
         for key in keys:
-            attempts.append(_Attempt(environment.reset(key.task, key.attempt), max_turns))
+            attempts.append(_Attempt(environment, key, max_turns))
         live = list(range(len(keys)))
         while live:
             replies = session.reply(live, [attempts[i].context() for i in live])
             for i, reply in zip(live, replies, strict=True):
                 attempts[i].take(reply)
                 if attempts[i].outcome:
-                    yield attempts[i].rollout(environment.name, pair, arm, keys[i])
+                    yield attempts[i].rollout(environment.name, pair, arm)
             live = [i for i in live if not attempts[i].outcome]
     finally:
         for attempt in attempts:
             attempt.episode.close()
 
 
+def _in_batches(policy, environment, keys, pair, arm, max_turns, at_once) -> Iterator[Rollout]:
+    """Play attempts batch after batch, for a policy that replies to many in one call."""
+    for start in range(0, len(keys), at_once):
+        batch = keys[start : start + at_once]
+        yield from roll_out(policy.start(batch), environment, batch, pair, arm, max_turns)
+
+
+def _side_by_side(policy, environment, keys, pair, arm, max_turns, at_once) -> Iterator[Rollout]:
+    """Play attempts each at its own pace, the next one as soon as one is finished.
+
+    Only replies are waited for in threads: the worlds are stepped here, one after another.
+    """
+    waiting, came = iter(keys), SimpleQueue()
+    live: dict[_Attempt, Session] = {}
+
+    def ask(attempt):
+        pool.apply_async(
+            live[attempt].reply,
+            ([0], [attempt.context()]),
+            callback=lambda replies: came.put((attempt, *replies, None)),
+            error_callback=lambda error: came.put((attempt, None, error)),
+        )
+
+    # The threads of this pool do not keep a process alive: who interrupts need not wait for the
+    # replies under way.
+    with ThreadPool(max(1, min(at_once, policy.concurrency, len(keys)))) as pool:
+        try:
+            while True:
+                for key in itertools.islice(waiting, at_once - len(live)):
+                    attempt = _Attempt(environment, key, max_turns)
+                    live[attempt] = policy.start([key])
+                    ask(attempt)
+                if not live:
+                    return
+                attempt, reply, error = came.get()
+                if error:
+                    raise error
+                attempt.take(reply)
+                if attempt.outcome:
+                    del live[attempt]
+                    attempt.episode.close()
+                    yield attempt.rollout(environment.name, pair, arm)
+                else:
+                    ask(attempt)
+        finally:
+            for attempt in live:
+                attempt.episode.close()
+
+
 class _Attempt:
     """One attempt under way; `outcome` is set once it has ended."""
 
-    def __init__(self, episode: Episode, max_turns: int):
-        self.episode, self.max_turns = episode, max_turns
-        self.messages = list(map(_printable, episode.messages))
+    def __init__(self, environment: Environment, key: Key, max_turns: int):
+        self.key, self.max_turns = key, max_turns
+        self.episode = environment.reset(key.task, key.attempt)
+        self.messages = list(map(_printable, self.episode.messages))
         self.turns: list[Turn] = []
         self.ties = 0
         self.outcome: Outcome | None = None
@@ -282,19 +335,19 @@ class _Attempt:
         if not self.outcome and len(self.turns) >= self.max_turns:
             self.outcome = Outcome(False, f"no end after {self.max_turns} replies")
 
-    def rollout(self, benchmark: str, pair: str, arm: str, key: Key) -> Rollout:
+    def rollout(self, benchmark: str, pair: str, arm: str) -> Rollout:
         return Rollout(
             benchmark=benchmark,
             pair=pair,
             arm=arm,
-            task=key.task,
-            attempt=key.attempt,
+            task=self.key.task,
+            attempt=self.key.attempt,
             passed=self.outcome.passed,
             reason=self.outcome.reason,
             messages=self.messages,
             tools=self.episode.tools,
             turns=self.turns,
-            seeds={"policy": key.seed, **self.episode.seeds},
+            seeds={"policy": self.key.seed, **self.episode.seeds},
             info=self.outcome.info | ({"ties": self.ties} if self.ties else {}),
         )
 

@@ -8,15 +8,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
+from importlib import metadata
 
 import pytest
 
+from lib.__main__ import _server_policy, main, parser
 from lib.envs import Outcome
 from lib.harness import parse_tool_calls, render_calls
 from lib.policies import PolicyError, Reply, ScriptedPolicy
 from lib.regrading import has_valid_call, regrade
-from lib.rollouts import CollectionError, collect, read_collection, table, tabulate
+from lib.rollout_files import RolloutWriter
+from lib.rollouts import CollectionError, check, collect, read_collection, table, tabulate
 from lib.trajectory import Message, Rollout, Tool, ToolCall, Turn
 from tests import buttons, tiny
 from tests.bench.kills import ROOT, Collection, compare, essence
@@ -130,6 +134,64 @@ def test_text_that_no_tokenizer_takes_is_made_printable(tmp_path):
     assert messages[1].content == "half a pair: ?"
 
 
+# -------------------------------------------------------------------------------- side by side
+
+
+class Waiting(Counting):
+    """Takes one request beside another, as a server does."""
+
+    concurrency = 4
+
+
+def test_attempts_side_by_side_give_the_same_table(tmp_path):
+    assert run(tmp_path / "a", policy=Waiting(), at_once=3).equals(run(tmp_path / "b"))
+
+
+def test_a_finished_attempt_is_in_the_file_while_others_wait(tmp_path):
+    finished = threading.Event()
+
+    def script(context, key):
+        if key.attempt == 0:  # the first one waits until all others are in the file
+            assert finished.wait(20)
+        elif key.attempt == 7:
+            while len(lines(tmp_path)) < 6:
+                time.sleep(0.01)
+            finished.set()
+        return buttons.press(0)
+
+    run(tmp_path, n=8, tasks=["t0"], policy=Waiting(script), at_once=2)
+    assert [json.loads(line)["attempt"] for line in lines(tmp_path)][:6] == [1, 2, 3, 4, 5, 6]
+
+
+def test_no_more_attempts_are_under_way_than_asked_for(tmp_path):
+    open_now, most = set(), []
+
+    class Watched(buttons.Buttons):
+        def reset(self, task, attempt):
+            episode = super().reset(task, attempt)
+            open_now.add(episode)
+            most.append(len(open_now))
+            episode.close = lambda: open_now.discard(episode)
+            return episode
+
+    run(tmp_path, n=8, world=Watched(), policy=Waiting(), at_once=3)
+    assert (max(most), open_now) == (3, set())
+
+
+def test_trouble_of_the_policy_side_by_side_stops_the_run_and_keeps_the_rest(tmp_path):
+    counter = itertools.count()
+
+    def script(context, key):
+        if next(counter) == 20:
+            raise PolicyError("no server answers at http://127.0.0.1:1/v1")
+        return guess(context, key)
+
+    with pytest.raises(PolicyError, match="no server"):
+        run(tmp_path, policy=Waiting(script), at_once=2)
+    assert 0 < len(lines(tmp_path)) < 16
+    assert run(tmp_path).equals(run(tmp_path / "whole"))
+
+
 # -------------------------------------------------------------------------------- resume and grow
 
 
@@ -235,6 +297,31 @@ def test_a_manifest_that_is_no_json(tmp_path):
         run(tmp_path)
 
 
+def test_another_version_of_a_package_only_warns(tmp_path):
+    run(tmp_path)
+    file = tmp_path / "manifest.json"
+    there = json.loads(file.read_text())
+    assert there["versions"]["torch"] == metadata.version("torch")
+    there["versions"]["torch"] = "1.0"
+    file.write_text(json.dumps(there))
+    with pytest.warns(UserWarning, match=r"was begun with torch 1.0, now 2"):
+        run(tmp_path)
+
+
+def test_settings_are_checked_before_there_is_a_policy(tmp_path):
+    settings = {"pair": "p", "arm": "a", "policy": {"policy": "scripted"}}
+    check(WORLD, ["t0"], 1, tmp_path / "new", **settings)
+    assert not (tmp_path / "new").exists()
+    run(tmp_path)
+    check(WORLD, ["t0"], 1, tmp_path, **settings)
+    with pytest.raises(
+        CollectionError, match=r"with policy.policy = 'scripted', now it is 'local'"
+    ):
+        check(WORLD, ["t0"], 1, tmp_path, **settings | {"policy": {"policy": "local"}})
+    with pytest.raises(CollectionError, match="no task 't9'"):
+        check(WORLD, ["t9"], 1, tmp_path, **settings)
+
+
 @pytest.mark.parametrize(
     "settings", [{"n": 0}, {"at_once": 0}, {"shard": (2, 2)}, {"shard": (-1, 2)}]
 )
@@ -330,6 +417,41 @@ def test_trouble_is_missing_and_never_a_failure(tmp_path):
     assert row.reason == trouble.trouble
 
 
+def unlucky(context, key):
+    """Every second attempt meets trouble."""
+    trouble = "server error 503: busy" if key.attempt % 2 else ""
+    return Reply(guess(context, key), Turn(0), trouble)
+
+
+def test_missing_attempts_run_anew_where_that_is_asked_for(tmp_path):
+    found = run(tmp_path, policy=ScriptedPolicy(unlucky, "guess"))
+    assert found["passed"].isna().sum() == 8
+    assert run(tmp_path).equals(found)
+    policy = Counting()
+    assert run(tmp_path, policy=policy, retry_missing=True).equals(run(tmp_path / "whole"))
+    assert ran(policy) == [(task, a) for task in WORLD.tasks() for a in (1, 3)]
+    assert len(lines(tmp_path)) == 16 + 8
+
+
+def test_a_missing_attempt_may_stay_missing(tmp_path):
+    for _ in range(2):
+        policy = ScriptedPolicy(unlucky, "guess")
+        found = run(tmp_path, policy=policy, retry_missing=True)
+    assert (len(found), found["passed"].isna().sum()) == (16, 8)
+
+
+def test_of_the_lines_of_an_attempt_one_counts(tmp_path):
+    """A graded one before a missing one, then the later one, files in the order of their names."""
+    fields = [(False, "first"), (None, "trouble"), (True, "last"), (None, "more trouble")]
+    base = Rollout("buttons", "p", "a", "t0", 0, True)
+    for number, (passed, reason) in enumerate(fields):
+        with RolloutWriter(tmp_path / f"rollouts-{number % 2:03}-of-002.jsonl") as file:
+            file.write(replace(base, passed=passed, reason=reason))
+    (one,) = read_collection(tmp_path)
+    assert one.reason == "last"
+    assert list(table(tmp_path)["passed"]) == [True]
+
+
 def test_a_full_context_is_a_failure_with_a_reason(tmp_path):
     full = Reply(Message("assistant", ""), Turn(0, finish="context"))
     passed, reason = outcome_of(tmp_path, replies(full))
@@ -394,8 +516,9 @@ def test_an_interrupt_leaves_a_valid_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_three_kills_change_nothing(tmp_path):
-    _, differ, _ = compare("scripted", 3, random.Random(0), tmp_path)
+@pytest.mark.parametrize("kind", ["scripted", "side by side"])
+def test_three_kills_change_nothing(tmp_path, kind):
+    _, differ, _ = compare(kind, 3, random.Random(0), tmp_path)
     assert differ == 0
 
 
@@ -423,6 +546,7 @@ def test_the_bar_tells_what_is_done_and_how_well_it_went(tmp_path, capfd):
     assert f" 8/{len(found)} [" in said.split("\r")[1]
     assert f"{found['passed'].sum()}/{len(found)} passed" in said
     assert "rollout/s" in said
+    assert "<" in said  # the time left
 
 
 # ------------------------------------------------------------------------------ several processes
@@ -452,7 +576,8 @@ def test_two_processes_give_what_one_gives(tmp_path):
     said = command_line(tmp_path / "one", model)
     assert said == f"{tmp_path / 'one'}: 9 attempts, 9 graded, 0 passed\n"
     two = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
-    command_line(tmp_path / "two", model, *two)
+    said = command_line(tmp_path / "two", model, *two)
+    assert said == f"{tmp_path / 'two'}: 9 attempts, 9 graded, 0 passed\n"  # once, when all is done
     assert len(list((tmp_path / "two").glob("rollouts-*"))) == 2
     assert table(tmp_path / "one").equals(table(tmp_path / "two"))
     one, two = (
@@ -464,16 +589,49 @@ def test_two_processes_give_what_one_gives(tmp_path):
 
 def test_the_command_says_what_is_wrong(tmp_path, capsys):
     pytest.importorskip("bfcl_eval", reason="BFCL is not installed: make benchmarks")
-    from lib.__main__ import main
-
     common = ["collect", "bfcl:simple_python", "m", "-o", str(tmp_path)]
     assert main([*common, "--server", "http://127.0.0.1:9/v1"]) == 2
     assert "error: no server answers at http://127.0.0.1:9/v1" in capsys.readouterr().err
     assert main(["collect", "chess", "m", "-o", str(tmp_path)]) == 2
     assert "error: there is no benchmark 'chess'" in capsys.readouterr().err
+    manifest = {"version": 2, "policy.policy": "local", "policy.sampling.temperature": 0.1}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert main(common) == 2  # before it looks for a model
+    assert f"error: {tmp_path} was collected with arm = None" in capsys.readouterr().err
+    assert main([*common, "--thinking"]) == 2
+    assert "error: --thinking is a switch of chat templates, and --dialect harness has none" in (
+        capsys.readouterr().err
+    )
+    server = ["--server", "http://127.0.0.1:9/v1"]
+    assert main([*common, *server, "--context", "8"]) == 2
+    assert "--context is for a model here" in capsys.readouterr().err
+    assert main([*common, *server, "--api-key-env", "NO_SUCH_KEY"]) == 2
+    assert "the environment has no NO_SUCH_KEY" in capsys.readouterr().err
+    assert main([*common, *server, "--top-p", "2"]) == 2
+    assert "top_p is 2.0: it must be in (0, 1]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("--tasks", "-1", "expected a whole number from 1 up, got '-1'"),
+        ("-n", "0", "expected a whole number from 1 up, got '0'"),
+        ("--shard", "x", "expected I/N with I from 0 to N - 1, such as 0/4 for the first of four"),
+        ("--shard", "4/4", "got '4/4'"),
+    ],
+)
+def test_an_argument_that_is_no_number_says_what_it_takes(capsys, option, value, expected):
     with pytest.raises(SystemExit):
-        main([*common, "--shard", "half"])
-    assert "--shard" in capsys.readouterr().err
+        parser().parse_args(["collect", "b", "m", "-o", "o", f"{option}={value}"])
+    assert expected in capsys.readouterr().err
+
+
+def test_the_key_of_a_server_comes_from_the_environment(monkeypatch):
+    monkeypatch.setenv("SOME_KEY", "secret")
+    arguments = ["collect", "b", "m", "-o", "o", "--server", "http://127.0.0.1:9/v1"]
+    policy = _server_policy(parser().parse_args([*arguments, "--api-key-env", "SOME_KEY"]))
+    assert policy._client.api_key == "secret"
+    assert "secret" not in str(policy.settings)
 
 
 # ------------------------------------------------------------------------------------- a benchmark

@@ -1,7 +1,9 @@
 """How a model is spoken to: what it reads, where it stops, and how its text becomes a message."""
 
+import hashlib
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,14 +11,31 @@ from typing import Any, Protocol
 from lib.harness import CONTRACT, STOPS_PAST_PROSE, parse_tool_calls, plain_prompt, render_prompt
 from lib.parsing import Parser
 from lib.policies.protocol import Context, PolicyError
-from lib.trajectory import Message, Tool
+from lib.trajectory import Message, Tool, ToolCall
+
+BREAK = "\ufdd0"
+"""Parts what looks like a special token but is something that was said, a tool's "<|im_end|>" say.
+
+It is no character of any text. The text on either side of it is turned to tokens apart, so that
+the model reads the same characters, none of them as a special token.
+"""
+
+
+def after(prompt: str, count: int) -> str:
+    """What is left of a prompt past its first `count` characters, each `BREAK` not counted."""
+    parts = prompt.split(BREAK)
+    while count > len(parts[0]):
+        count -= len(parts.pop(0))
+    return BREAK.join([parts[0][count:], *parts[1:]])
 
 
 class Dialect(Protocol):
     """A way of speaking by plain text.
 
     stops: strings that end a reply.  special_tokens: whether the tokenizer adds its own (a first
-    token, say) to a prompt, or the prompt already holds them.
+    token, say) to a prompt, or the prompt already holds them. Where it adds them, all of a prompt
+    is text, even what looks like a special token; where the prompt holds them, a `BREAK` stands in
+    what looks like one and was only said.
     """
 
     stops: tuple[str, ...]
@@ -24,13 +43,25 @@ class Dialect(Protocol):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The dialect's name and options, as JSON values."""
+        """The dialect's name, a hash of its words and its options, as JSON values."""
 
     def prompt(self, context: Context) -> str:
-        """The text that the model completes."""
+        """The text that the model completes, and any `BREAK` in it."""
 
     def read(self, text: str, context: Context) -> Message:
         """The message that a completion stands for."""
+
+
+_SAMPLE = Context(
+    "System.",
+    (Tool("f", "Does it.", {"properties": {"x": {"type": "integer"}}, "required": ["x"]}),),
+    (
+        Message("user", "Ask."),
+        Message("assistant", "", (ToolCall("f", {"x": 1}),)),
+        Message("tool", "Told.", name="f"),
+    ),
+)
+"""A conversation with all there is to word; the hash of its prompt tells wordings apart."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +74,12 @@ class _Text:
 
     @property
     def settings(self):
-        name = type(self).__name__.lower()
-        return {"dialect": name, "parser": self.parser, "stops": list(self.stops)}
+        return {
+            "dialect": type(self).__name__.lower(),
+            "wording": _digest(self.prompt(_SAMPLE)),
+            "parser": self.parser,
+            "stops": list(self.stops),
+        }
 
     def read(self, text, context):
         return _read(text, context, self.parser)
@@ -76,6 +111,9 @@ class ChatTemplate:
 
     A template that knows no tools is given them in the system text: as JSON, with the harness's
     words on how to call. One that knows no system text is given it with the first message.
+    What looks like a special token in anything said gets a `BREAK`, so that no tool's answer can
+    end its message and begin another one.
+
     thinking: let the model reason first, where its template has the switch.
     """
 
@@ -87,22 +125,35 @@ class ChatTemplate:
                 "this tokenizer has no chat template, as base models have none: use the harness"
             )
         self.tokenizer, self.parser, self.thinking = tokenizer, parser, thinking
+        added = tokenizer.added_tokens_decoder.values()
+        self.special = tuple(token.content for token in added if token.special)
+        # Wherever one begins, also within another one.
+        names = "|".join(re.escape(name) for name in self.special if len(name) > 1)
+        self._start_of_special = re.compile(rf"(?=(?:{names or '(?!)'}))(.)", re.DOTALL)
         self.knows_tools = "tools" in str(tokenizer.chat_template)
         self.knows_system = self._takes_system()
         self.stops = self._end_of_turn()
 
     @property
     def settings(self):
-        return {"dialect": "chat template", "parser": self.parser, "thinking": self.thinking}
+        # The template's text and not a prompt of it: some templates write the date.
+        wording = str(self.tokenizer.chat_template) + ("" if self.knows_tools else CONTRACT)
+        return {
+            "dialect": "chat template",
+            "wording": _digest(wording),
+            "parser": self.parser,
+            "thinking": self.thinking,
+        }
 
     def prompt(self, context):
-        tools = _chat_tools(context.tools)
-        system = context.system
+        tools = self._only_said(_chat_tools(context.tools))
+        system = self._only_said(context.system)
         if tools and not self.knows_tools:
             listed = json.dumps([tool["function"] for tool in tools], ensure_ascii=False)
             system = f"{system}\n\n{listed}\n\n{CONTRACT}"
         # Templates write arguments themselves, and so take them as objects.
         said = _chat_messages(context, self.parser, write=lambda arguments: arguments)
+        said = self._only_said(said)
         if not self.knows_tools:  # such a template knows no tool messages either
             said = [{"role": _spoken(m["role"]), "content": m["content"]} for m in said]
         if self.knows_system:
@@ -115,6 +166,14 @@ class ChatTemplate:
 
     def read(self, text, context):
         return _read(text, context, self.parser)
+
+    def _only_said(self, value):
+        """The same JSON value with a `BREAK` in all that looks like a special token."""
+        if isinstance(value, str):
+            return self._start_of_special.sub(rf"\1{BREAK}", value.replace(BREAK, "\ufffd"))
+        if isinstance(value, dict):
+            return {self._only_said(name): self._only_said(part) for name, part in value.items()}
+        return list(map(self._only_said, value)) if isinstance(value, list | tuple) else value
 
     def _render(self, messages, **options) -> str:
         from jinja2 import TemplateError
@@ -140,9 +199,8 @@ class ChatTemplate:
     def _end_of_turn(self) -> tuple[str, ...]:
         """The special token that the template writes after a reply, if it is not the end token."""
         said = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "<reply>"}]
-        after = self._render(said).rpartition("<reply>")[2].lstrip()
-        special = [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
-        first = max((token for token in special if after.startswith(token)), key=len, default=None)
+        rest = self._render(said).rpartition("<reply>")[2].lstrip()
+        first = max((name for name in self.special if rest.startswith(name)), key=len, default=None)
         return () if first in (None, self.tokenizer.eos_token) else (first,)
 
 
@@ -172,6 +230,10 @@ class ServerChat:
     def read(self, text: str, context: Context) -> Message:
         """The message of a reply from which the server split no call off."""
         return _read(text, context, self.parser)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _read(text, context, parser) -> Message:

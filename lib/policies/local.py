@@ -4,10 +4,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lib.policies.dialects import Dialect
+from lib.policies.dialects import BREAK, Dialect, after
 from lib.policies.protocol import Context, Key, Reply
 from lib.trajectory import Turn
 
@@ -23,6 +23,8 @@ class LocalPolicy:
     name: the model's name in manifests; its weights are told apart by their fingerprint.
     """
 
+    concurrency = None  # rows are sampled together, and those of one task share a prompt
+
     def __init__(self, engine: "Engine", dialect: Dialect, sampling: "Sampling", *, name: str):
         if engine.tokenizer is None:
             raise ValueError("a policy reads and writes text: give Engine(model, tokenizer)")
@@ -35,12 +37,18 @@ class LocalPolicy:
         )
         # Small worlds say the same few things again and again.
         self.short_tokens = lru_cache(maxsize=50_000)(self._tokens_of)
-        self.settings = {
+        self.name = name
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """As `lib.policies.Policy` has it; the first look reads all weights."""
+        return {
             "policy": "local",
-            "model": name,
-            "weights": fingerprint(engine.model),
-            "context": engine.context,
-            **dialect.settings,
+            "model": self.name,
+            "weights": fingerprint(self.engine.model),
+            "dtype": str(self.engine.model.dtype).removeprefix("torch."),
+            "context": self.engine.context,
+            **self.dialect.settings,
             "sampling": json.loads(json.dumps(asdict(self.sampling))),
         }
 
@@ -53,7 +61,12 @@ class LocalPolicy:
         return _Local(self, keys, sampling)
 
     def _tokens_of(self, text: str, special_tokens: bool) -> tuple[int, ...]:
-        return tuple(self.engine.tokenizer(text, add_special_tokens=special_tokens)["input_ids"])
+        """The tokens of a text, in which special ones stand only if the dialect writes them."""
+        only_text = self.dialect.special_tokens
+        options = {"add_special_tokens": special_tokens, "split_special_tokens": only_text}
+        parts = [text] if only_text else text.split(BREAK)
+        tokenizer = self.engine.tokenizer
+        return tuple(token for part in parts for token in tokenizer(part, **options)["input_ids"])
 
 
 SHORT = 200
@@ -86,7 +99,7 @@ class _Local:
             rows, contexts, prompts, ids, completions, strict=True
         ):
             ending = self._ending(written)
-            self.last[row] = _Said(prompt, read, written.tokens, ending)
+            self.last[row] = _Said(prompt.replace(BREAK, ""), read, written.tokens, ending)
             turn = Turn(
                 0,
                 prompt_ids=read,
@@ -107,12 +120,12 @@ class _Local:
         prompt: as many of those tokens stay as it holds.
         """
         if row in self.last:
-            said = self.last[row]
+            said, plain = self.last[row], prompt.replace(BREAK, "")
             whole = len(said.tokens)
             for kept in range(whole, whole - said.ending - 1, -1):
                 text = said.prompt + self._decode(said.tokens[:kept])
-                if prompt.startswith(text):
-                    new = self._encode(prompt[len(text) :], special_tokens=False)
+                if plain.startswith(text):
+                    new = self._encode(after(prompt, len(text)), special_tokens=False)
                     return said.prompt_ids + said.tokens[:kept] + new
         return self._encode(prompt, special_tokens=self.dialect.special_tokens)
 
@@ -136,10 +149,14 @@ class _Local:
 
 
 def fingerprint(model) -> str:
-    """A short key of a model's weights: shapes and a sample of the values of every tensor."""
+    """A short key of a model's weights: SHA-256 of every tensor's name, shape, type and bytes.
+
+    It reads all of them, 1.6 GB a second on one core of a laptop; loading them takes longer.
+    """
+    import torch
+
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
-        flat = tensor.detach().flatten()
-        sample = flat[:: max(1, len(flat) // 64)][:64].float().cpu().numpy()
-        digest.update(f"{name}{tuple(tensor.shape)}".encode() + sample.tobytes())
+        digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        digest.update(tensor.detach().reshape(-1).contiguous().view(torch.uint8).cpu().numpy())
     return digest.hexdigest()[:16]

@@ -53,9 +53,15 @@ class Session(Protocol):
 
 
 class Policy(Protocol):
-    """`settings` holds every setting that matters to what is sampled, as JSON values."""
+    """Begins rollouts.
+
+    settings: every setting that matters to what is sampled, as JSON values.
+    concurrency: threads that may wait for replies of different sessions at once; None for a policy
+        that is asked from one thread, for the replies of many rollouts in one call.
+    """
 
     settings: Mapping[str, Any]
+    concurrency: int | None
 
     def start(self, keys: Sequence[Key]) -> Session:
         """Begin rollouts, one a key."""

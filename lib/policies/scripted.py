@@ -12,6 +12,8 @@ class ScriptedPolicy:
     name: tells one script from another in the manifest of a collection.
     """
 
+    concurrency = None
+
     def __init__(self, script: Callable[[Context, Key], Message | str | Reply], name: str):
         self.script = script
         self.settings = {"policy": "scripted", "script": name}

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from multiprocessing.pool import ThreadPool
 from typing import Any, Literal
 
 from lib.harness import cut_at_stop
-from lib.policies.dialects import Dialect, ServerChat
+from lib.policies.dialects import BREAK, Dialect, ServerChat
 from lib.policies.protocol import Context, Key, PolicyError, Reply
 from lib.trajectory import Message, ToolCall, Turn
 
@@ -15,6 +16,12 @@ Kind = Literal["vllm", "llama.cpp", "transformers"]
 
 _TOO_LONG = ("context length", "context window", "context size", "maximum context", "too long")
 _CONNECT_WITHIN = 10.0  # seconds
+
+GIVE_UP_AFTER = 32
+"""Timeouts and server errors in a row, each after its retries and with no reply in between, that
+stop the run: the server is then down or far too slow, and all other attempts would go missing.
+As many as there are requests under way by default, so that one pause is not taken for an end.
+"""
 
 
 class ServerPolicy:
@@ -32,10 +39,13 @@ class ServerPolicy:
     retries: of a request that met a broken connection, a full queue or a server error, after waits
         of about `first_wait` seconds, doubled each time up to `longest_wait`.
 
+    The server turns text to tokens by its own rules: in what a tool answered, the name of a special
+    token may become one, which it does not with a model here.
+
     A request that the server says is too long ends its attempt with the reason "context"; one that
     it cannot serve leaves it missing, with the reason. An address where no server answers, a model
-    that it does not have, and a refusal before it has answered anything raise PolicyError, as all
-    requests would fare alike.
+    that it does not have, a refusal before it has answered anything, and timeouts or server errors
+    `GIVE_UP_AFTER` times in a row raise PolicyError, as all requests would fare alike.
     """
 
     def __init__(
@@ -61,6 +71,16 @@ class ServerPolicy:
         import openai
         import tenacity
 
+        from lib.generation import Sampling
+
+        Sampling(  # which checks them
+            temperature=temperature,
+            max_new_tokens=max_new_tokens,
+            top_p=top_p,
+            top_k=top_k,
+            repetition_penalty=repetition_penalty,
+        )
+        _check_limits(concurrency, timeout, retries, first_wait, longest_wait)
         self.address, self.model, self.dialect = address, model, dialect
         self.concurrency, self.timeout = concurrency, timeout
         self.sampling = sampling_fields(
@@ -83,6 +103,7 @@ class ServerPolicy:
             "sampling": self.sampling,
         }
         self._answered = False
+        self._in_vain, self._counting = 0, threading.Lock()
         self._client = openai.OpenAI(
             base_url=address,
             api_key=api_key,
@@ -111,7 +132,7 @@ class ServerPolicy:
             cause = error.__cause__ or error
             timed_out = isinstance(error, openai.APITimeoutError)
             if timed_out and (self._answered or "Connect" not in type(cause).__name__):
-                return _no_reply(trouble=f"timeout: no reply within {self.timeout:g} s")
+                return self._trouble(f"timeout: no reply within {self.timeout:g} s")
             raise PolicyError(
                 f"no server answers at {self.address} ({cause}). Start one, or correct the "
                 "address; what was collected is kept, and a rerun goes on from it."
@@ -123,8 +144,21 @@ class ServerPolicy:
                 f"what answers at {self.address} is no OpenAI-compatible server ({reply.trouble}): "
                 "give an address that ends in /v1"
             )
-        self._answered = True
+        self._answered, self._in_vain = True, 0
         return reply
+
+    def _trouble(self, said: str) -> Reply:
+        """A reply that did not come because of the server's state, unless that seems to last."""
+        with self._counting:
+            self._in_vain += 1
+            if self._in_vain < GIVE_UP_AFTER:
+                return _no_reply(trouble=said)
+        raise PolicyError(
+            f"{self.address} has not served {GIVE_UP_AFTER} requests in a row, each tried again as "
+            f"often as allowed; the last one: {said}. See to the server, or allow it more time or "
+            "fewer requests at once. What was collected is kept; a rerun that retries what is "
+            "missing (--retry-missing) makes up for the rest."
+        )
 
     def _send(self, context: Context, seed: int) -> Reply:
         chat = isinstance(self.dialect, ServerChat)
@@ -132,7 +166,7 @@ class ServerPolicy:
         if chat:
             asked = self.dialect.request(context)
         else:
-            asked = {"prompt": self.dialect.prompt(context)}
+            asked = {"prompt": self.dialect.prompt(context).replace(BREAK, "")}
             asked |= {"stop": list(self.dialect.stops)} if self.dialect.stops else {}
         answer = endpoint.create(model=self.model, seed=seed, extra_body=self.sampling, **asked)
         choices = getattr(answer, "choices", None)
@@ -170,6 +204,7 @@ class ServerPolicy:
     def _refusal(self, error) -> Reply:
         said = error.response.text[:500] or str(error)
         if error.status_code in (400, 413, 422) and any(w in said.lower() for w in _TOO_LONG):
+            self._in_vain = 0
             return _no_reply(finish="context")
         models = None if self._answered else self._models()
         if error.status_code == 404 or (models and self.model not in models):
@@ -179,13 +214,14 @@ class ServerPolicy:
                 f"one it has, and an address that ends in /v1. It said {error.status_code}: {said}"
             ) from error
         if _of_the_server(error):
-            return _no_reply(trouble=f"server error {error.status_code}: {said}")
+            return self._trouble(f"server error {error.status_code}: {said}")
         if self._answered and error.status_code not in (401, 403):  # a key that expired stays so
+            self._in_vain = 0  # it is there, and what it refuses is this request
             return _no_reply(trouble=f"refused ({error.status_code}): {said}")
         raise PolicyError(
             f"{self.address} refuses what it is asked of {self.model!r}, with "
             f"{error.status_code}: {said}. Fields are named as "
-            f"{self.settings['kind']} does; choose another kind, or leave one out: "
+            f"{self.settings['kind']} does; choose another kind (--server-kind), or leave one out: "
             "extra={field: None}."
         ) from error
 
@@ -246,6 +282,19 @@ def sampling_fields(
     raise ValueError(f"kind must be 'vllm', 'llama.cpp' or 'transformers', got {kind!r}")
 
 
+def _check_limits(concurrency, timeout, retries, first_wait, longest_wait) -> None:
+    checks = [
+        ("concurrency", concurrency, concurrency >= 1, "at least 1"),
+        ("timeout", timeout, 0 < timeout < float("inf"), "seconds, above 0"),
+        ("retries", retries, retries >= 0, "at least 0; 0 tries once"),
+        ("first_wait", first_wait, 0 <= first_wait < float("inf"), "seconds, at least 0"),
+        ("longest_wait", longest_wait, 0 <= longest_wait < float("inf"), "seconds, at least 0"),
+    ]
+    for name, value, good, expected in checks:
+        if not good:
+            raise ValueError(f"ServerPolicy: {name} is {value!r}: it must be {expected}")
+
+
 class _Server:
     def __init__(self, policy: ServerPolicy, keys):
         self.policy, self.keys = policy, [Key(*key) for key in keys]
@@ -257,6 +306,10 @@ class _Server:
             return number, self.policy.ask(contexts[number], self.keys[row], self.turns[row])
 
         replies: list[Any] = [None] * len(rows)
+        if len(rows) == 1:  # as whoever has threads of its own asks
+            _, replies[0] = ask(0)
+            self.turns[rows[0]] += 1
+            return replies
         # The threads of this pool do not keep a process alive: who interrupts need not wait for
         # the replies under way.
         with ThreadPool(max(1, min(len(rows), self.policy.concurrency))) as pool:

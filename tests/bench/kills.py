@@ -2,8 +2,8 @@
 
     python tests/bench/kills.py [KILLS]
 
-Once with a scripted policy, where all must be as in an undisturbed run, and once with a small
-model, where attempts with counted ties may differ.
+With a scripted policy, in batches and side by side, where all must be as in an undisturbed run, and
+with a small model, where attempts with counted ties may differ.
 """
 
 import random
@@ -27,8 +27,9 @@ def guess(context, key):
     time.sleep(0.002)
     return buttons.press(random.Random(f"{key}{len(context.messages)}").randrange(6))
 
-if kind == "scripted":
+if kind != "model":
     policy, tasks = ScriptedPolicy(guess, "guess"), 6
+    policy.concurrency = 4 if kind == "side by side" else None
 else:
     from lib import generation
     engine = generation.Engine(*generation.load(model))
@@ -71,9 +72,10 @@ class Collection:
 
     def rollouts(self) -> dict:
         """What was collected, by task and attempt."""
-        from lib.rollouts import read_collection
+        from lib.rollout_files import iter_rollouts
 
-        found = list(read_collection(self.out))
+        files = sorted(self.out.glob("rollouts-*"))
+        found = [rollout for file in files for rollout in iter_rollouts(file)]
         by_key = {rollout.key: rollout for rollout in found}
         assert len(by_key) == len(found), "an attempt was run twice"
         return by_key
@@ -118,7 +120,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     generator = random.Random(time.time_ns())
-    for kind in ("scripted", "model"):
+    for kind in ("scripted", "side by side", "model"):
         with tempfile.TemporaryDirectory() as folder:
             hit, differ, unexplained = compare(kind, kills, generator, Path(folder), 100)
         print(

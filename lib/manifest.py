@@ -1,0 +1,110 @@
+"""The manifest of a collection: every setting that matters, which no later run may change."""
+
+import json
+import os
+import platform
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+VERSION = 2
+PACKAGES = ("sharpening-lab", "torch", "transformers", "tokenizers")
+
+
+class CollectionError(ValueError):
+    """A folder that cannot be collected into: says which setting differs, or what is wrong."""
+
+
+def agree(path: Path, settings: Mapping[str, Any]) -> None:
+    """Write the manifest of a new collection, or refuse a setting that differs from its own.
+
+    settings: nested, as JSON values. Versions of Python and of `PACKAGES` are recorded beside them.
+    """
+    wanted = _flat({"version": VERSION, **settings})
+    versions = _versions()
+    text = json.dumps(wanted | {"versions": versions}, indent=1, sort_keys=True) + "\n"
+    there = _parse(path, _write_once(path, text))
+    then = there.pop("versions", {})
+    _refuse_other(path, there, wanted, wanted.keys() | there.keys())
+    # Another version of a package means to compute the same, up to rounding: to refuse it would
+    # strand every collection that an upgrade overtakes. What it may change beside that (a template,
+    # the weights, the words of the harness) is among the settings, as a hash.
+    changed = [
+        f"{name} {then.get(name)}, now {versions.get(name)}"
+        for name in sorted(versions.keys() | then.keys())
+        if versions.get(name) != then.get(name)
+    ]
+    if changed:
+        warnings.warn(
+            f"{path.parent} was begun with {'; '.join(changed)}: the attempts of both stay in it",
+            stacklevel=3,
+        )
+
+
+def check(path: Path, settings: Mapping[str, Any]) -> None:
+    """Refuse what differs from the manifest among these settings, which need not be all.
+
+    Nothing is written, and a collection without a manifest takes any.
+    """
+    if path.exists():
+        wanted = _flat({"version": VERSION, **settings})
+        _refuse_other(path, _parse(path, path.read_text(encoding="utf-8")), wanted, wanted)
+
+
+def _refuse_other(path: Path, there: dict, wanted: dict, names: Iterable[str]) -> None:
+    for name in sorted(names, key=lambda name: (name != "version", name)):
+        if wanted.get(name) != there.get(name):
+            raise CollectionError(
+                f"{path.parent} was collected with {name} = {there.get(name)!r}, now it is "
+                f"{wanted.get(name)!r}. Attempts under different settings are different cells: "
+                "choose another folder, or set it back."
+            )
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    try:
+        there = json.loads(text)
+        if isinstance(there, dict):
+            return there
+        error = f"it holds a {type(there).__name__}"
+    except ValueError as reason:
+        error = reason
+    raise CollectionError(f"{path}: not JSON ({error}). Mend it, or choose another folder.")
+
+
+def _write_once(path: Path, text: str) -> str:
+    """Write a new file and return what it holds; of writers that come together one succeeds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+    part.write_text(text, encoding="utf-8")
+    try:
+        os.link(part, path)  # unlike a rename it replaces nothing, and no half of it is ever there
+    except FileExistsError:
+        pass
+    finally:
+        part.unlink()
+    return path.read_text(encoding="utf-8")
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings with dotted names, as JSON values, so that a difference has a name."""
+    flat = {}
+    for name, value in json.loads(json.dumps(settings)).items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
