@@ -74,6 +74,73 @@ def collect(arguments):
     state.destroy_process_group()
 
 
+def train(arguments):
+    """Post-train a model of this machine by GRPO or PPO; rerun to resume."""
+    from lib import benchmarks, envs, generation
+    from lib.training import defaults
+    from lib.training import train as train_policy
+    from lib.training.adapters import add_lora, finished
+
+    name = arguments.world
+    known = name.partition(":")[0] in benchmarks.NAMES
+    world = benchmarks.open_benchmark(name) if known else envs.open_world(name)
+    names = ("steps", "groups", "group_size", "minibatch", "rows_at_once", "learning_rate")
+    names += ("max_new_tokens", "max_turns", "entropy_bonus", "kl_weight", "filter_mass", "reward")
+    given = {name: getattr(arguments, name) for name in names}
+    settings = defaults(
+        arguments.algorithm,
+        seed=arguments.seed,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    sampler = _sampler(arguments)
+    model, tokenizer = generation.load(
+        arguments.model, cache=ROOT / "build" / "models", device="cuda" if arguments.gpu else "cpu"
+    )
+    if arguments.lora:
+        model = add_lora(model, arguments.lora, arguments.seed)
+    log = train_policy(
+        model,
+        tokenizer,
+        _dialect(arguments, tokenizer),
+        world,
+        world.tasks()[: arguments.tasks],
+        settings,
+        sampler,
+        arguments.out,
+    )
+    finished(model).save_pretrained(arguments.out / "model")
+    tokenizer.save_pretrained(arguments.out / "model")
+    success = [line["success"] for line in log if line["success"] is not None]
+    print(
+        f"{arguments.out / 'model'}: {len(log)} steps, success {success[0]:.3f} in the first, "
+        f"{success[-1]:.3f} in the last"
+    )
+
+
+def _sampler(arguments):
+    from lib import training
+    from lib.ptgs import PTGS
+
+    if arguments.sampler == "fixed":
+        return training.Fixed(arguments.temperature)
+    if arguments.sampler == "ptgs":
+        ptgs = PTGS(
+            tau=arguments.tau,
+            t_ref=arguments.temperature,
+            pivot_start=arguments.pivot_start,
+            pivot_end=arguments.pivot_end,
+            seed=arguments.seed,
+        )
+        return training.Tempered(ptgs)
+    if arguments.log is None:
+        raise ValueError(
+            f"--sampler {arguments.sampler} replays a PTGS run: give --log RUN/steps.jsonl"
+        )
+    if arguments.sampler == "yoked":
+        return training.Yoked(arguments.log)
+    return training.Shuffled(arguments.log, arguments.seed)
+
+
 def _server_policy(arguments):
     from lib import policies
 
@@ -102,16 +169,23 @@ def _local_policy(arguments, state):
         path = packaged_models.find_model(path, cache)
     with state.local_main_process_first():  # which converts a GGUF file that the others then find
         model, tokenizer = generation.load(path, cache=cache, device=str(state.device))
-    if arguments.dialect == "chat":
-        dialect = policies.ChatTemplate(
-            tokenizer, parser=arguments.parser, thinking=arguments.thinking
-        )
-    else:
-        kinds = {"harness": policies.Harness, "plain": policies.Plain}
-        dialect = kinds[arguments.dialect](parser=arguments.parser)
     sampling = generation.Sampling(**_sampling(arguments))
     engine = generation.Engine(model, tokenizer)
+    dialect = _dialect(arguments, tokenizer)
     return policies.LocalPolicy(engine, dialect, sampling, name=Path(path).name)
+
+
+def _dialect(arguments, tokenizer):
+    from lib import policies, words
+
+    if arguments.dialect == "words":
+        return words.Words()
+    if arguments.dialect == "chat":
+        return policies.ChatTemplate(
+            tokenizer, parser=arguments.parser, thinking=arguments.thinking
+        )
+    kinds = {"harness": policies.Harness, "plain": policies.Plain}
+    return kinds[arguments.dialect](parser=arguments.parser)
 
 
 def _sampling(arguments):
@@ -123,7 +197,7 @@ def parser() -> argparse.ArgumentParser:
     """The commands, each the function of its name here with the arguments of `lib.arguments`."""
     main_parser = argparse.ArgumentParser(prog="python -m lib", description="Sharpening Lab.")
     commands = main_parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (batch, readme, report, collect):
+    for command in (batch, readme, report, collect, train):
         name, told = command.__name__, command.__doc__
         added = commands.add_parser(name, help=told, description=told)
         added.set_defaults(command=command)
