@@ -16,7 +16,7 @@ from lib.lab import plan, work
 
 def worker(only: str) -> None:
     torch.set_num_threads(1)
-    wanted = [one for one in [*plan.bases(), *plan.RUNS] if only in one.name]
+    wanted = [one for one in plan.WORK if only in one.name]
     while True:
         waiting = [one for one in wanted if not work.is_done(one)]
         if not waiting:
@@ -42,7 +42,7 @@ def main():
     for one in workers:
         one.join()
     work.gather()
-    left = [one.name for one in [*plan.bases(), *plan.RUNS] if not work.is_done(one)]
+    left = [one.name for one in plan.WORK if not work.is_done(one)]
     print(f"{len(left)} pieces of work are left: {', '.join(left)}" if left else "All is done.")
 
 

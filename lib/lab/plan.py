@@ -109,10 +109,15 @@ PTGS = {
 """The paper's arguments of PTGS where they differ from its defaults (METHODS 4 of the paper)."""
 
 
-def bases() -> list[Base]:
-    """Every base that is made: those of the runs, and those a third native for the ablation."""
-    found = dict.fromkeys(run.base for run in RUNS)
-    return [*found, *(Base(world=world, kind="base-35") for world in WORLDS)]
+WORK: list[Base | Run] = list(
+    dict.fromkeys(
+        [
+            *(one for run in RUNS for one in (run.base, run)),
+            *(Base(world=world, kind="base-35") for world in WORLDS),
+        ]
+    )
+)
+"""All that is made, in this order: each base before its first run, those for the ablation last."""
 
 
 def world(name: str, split: str, count: int = POOL) -> Environment:

@@ -207,7 +207,7 @@ def gather() -> None:
     DATA.mkdir(parents=True, exist_ok=True)
     with _lock(BUILD / "gather.lock", wait=True):
         evaluations, steps, losses = [], [], []
-        for base in plan.bases():
+        for base in (one for one in plan.WORK if isinstance(one, Base)):
             columns = asdict(base) | {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
             evaluations += _evaluations(BUILD / base.name, columns)
             path = BUILD / base.name / "losses.parquet"

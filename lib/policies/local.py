@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from lib.policies.dialects import Dialect
@@ -32,6 +33,8 @@ class LocalPolicy:
             stop=tuple(dict.fromkeys([*sampling.stop, *dialect.stops])),
             eos=tuple(token for token in eos if token is not None),
         )
+        # Small worlds say the same few things again and again.
+        self.short_tokens = lru_cache(maxsize=50_000)(self._tokens_of)
         self.settings = {
             "policy": "local",
             "model": name,
@@ -49,6 +52,13 @@ class LocalPolicy:
             sampling = [replace(one, temperature=float(heat)) for one, heat in pairs]
         return _Local(self, keys, sampling)
 
+    def _tokens_of(self, text: str, special_tokens: bool) -> tuple[int, ...]:
+        return tuple(self.engine.tokenizer(text, add_special_tokens=special_tokens)["input_ids"])
+
+
+SHORT = 200
+"""Characters of a text whose tokens are remembered, at most."""
+
 
 class _Said(NamedTuple):
     """The last turn of a rollout; `ending` counts the last tokens, those that ended it."""
@@ -62,6 +72,7 @@ class _Said(NamedTuple):
 class _Local:
     def __init__(self, policy: LocalPolicy, keys, sampling: "list[Sampling]"):
         self.dialect, self.sampling = policy.dialect, sampling
+        self._short = policy.short_tokens
         self.tokenizer = policy.engine.tokenizer
         self.batch = policy.engine.open(keys)
         self.last: dict[int, _Said] = {}
@@ -115,7 +126,8 @@ class _Local:
         return count
 
     def _encode(self, text: str, *, special_tokens: bool) -> list[int]:
-        return list(self.tokenizer(text, add_special_tokens=special_tokens)["input_ids"])
+        encode = self._short if len(text) <= SHORT else self._short.__wrapped__
+        return list(encode(text, special_tokens))
 
     def _decode(self, tokens: list[int]) -> str:
         return self.tokenizer.decode(
