@@ -72,7 +72,15 @@ FLOORS = {
     "arguments": [],
     "__main__": [
         *("arguments", "batch", "batch_page", "report"),
-        *("rollouts", "benchmarks", "policies", "generation", "packaged_models", "training"),
+        *(
+            "rollouts",
+            "benchmarks",
+            "policies",
+            "generation",
+            "packaged_models",
+            "training",
+            "words",
+        ),
     ],
 }
 """Room -> the rooms it stands on; it may import these and what they stand on, and no other."""
