@@ -49,9 +49,8 @@ def report(arguments):
 def collect(arguments):
     """Collect attempts of a benchmark with a model here or behind a server; rerun to resume."""
     from lib import rollouts
-    from lib.benchmarks import open_benchmark
 
-    environment = open_benchmark(arguments.benchmark)
+    environment = _open_world(arguments.benchmark)
     tasks = environment.tasks()[: arguments.tasks]
     settled = {
         "pair": arguments.pair or Path(arguments.model).name,
@@ -104,6 +103,84 @@ def _check_options(arguments):
         raise ValueError("--api-key-env is for a server: give its address, --server URL")
 
 
+def train(arguments):
+    """Post-train a model of this machine by GRPO or PPO; rerun to resume."""
+    from lib import generation
+    from lib.training import defaults
+    from lib.training import train as train_policy
+    from lib.training.adapters import add_lora, finished
+
+    world = _open_world(arguments.world)
+    names = ("steps", "groups", "group_size", "minibatch", "rows_at_once", "learning_rate")
+    names += ("max_new_tokens", "max_turns", "entropy_bonus", "kl_weight", "filter_mass", "reward")
+    given = {name: getattr(arguments, name) for name in names}
+    settings = defaults(
+        arguments.algorithm,
+        seed=arguments.seed,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    sampler = _sampler(arguments)
+    model, tokenizer = generation.load(
+        arguments.model, cache=ROOT / "build" / "models", device="cuda" if arguments.gpu else "cpu"
+    )
+    if arguments.lora:
+        model = add_lora(model, arguments.lora, arguments.seed)
+    log = train_policy(
+        model,
+        tokenizer,
+        _dialect(arguments, tokenizer),
+        world,
+        world.tasks()[: arguments.tasks],
+        settings,
+        sampler,
+        arguments.out,
+    )
+    finished(model).save_pretrained(arguments.out / "model")
+    tokenizer.save_pretrained(arguments.out / "model")
+    success = [line["success"] for line in log if line["success"] is not None]
+    print(
+        f"{arguments.out / 'model'}: {len(log)} steps, success {success[0]:.3f} in the first, "
+        f"{success[-1]:.3f} in the last"
+    )
+
+
+def _open_world(name):
+    """A benchmark, or a world of the lab with the tasks of a split: sokoban, sokoban:test."""
+    from lib import benchmarks, envs
+
+    if name.partition(":")[0] in benchmarks.NAMES:
+        return benchmarks.open_benchmark(name)
+    world, _, split = name.partition(":")
+    if world not in envs.WORLDS:
+        known = ", ".join([*envs.WORLDS, *benchmarks.NAMES])
+        raise ValueError(f"there is no world or benchmark {name!r}: expected one of {known}")
+    return envs.open_world(world, split or "train")
+
+
+def _sampler(arguments):
+    from lib import training
+    from lib.ptgs import PTGS
+
+    if arguments.sampler == "fixed":
+        return training.Fixed(arguments.temperature)
+    if arguments.sampler == "ptgs":
+        ptgs = PTGS(
+            tau=arguments.tau,
+            t_ref=arguments.temperature,
+            pivot_start=arguments.pivot_start,
+            pivot_end=arguments.pivot_end,
+            seed=arguments.seed,
+        )
+        return training.Tempered(ptgs)
+    if arguments.log is None:
+        raise ValueError(
+            f"--sampler {arguments.sampler} replays a PTGS run: give --log RUN/steps.jsonl"
+        )
+    if arguments.sampler == "yoked":
+        return training.Yoked(arguments.log)
+    return training.Shuffled(arguments.log, arguments.seed)
+
+
 def _server_policy(arguments):
     from lib import policies
 
@@ -143,19 +220,26 @@ def _local_policy(arguments, state):
     sampling = generation.Sampling(**_sampling(arguments))
     with state.local_main_process_first():  # which converts a GGUF file that the others then find
         model, tokenizer = generation.load(path, cache=cache, device=str(state.device))
-    if arguments.dialect == "chat":
-        dialect = policies.ChatTemplate(
-            tokenizer, parser=arguments.parser, thinking=arguments.thinking
-        )
-    else:
-        dialect = _text_dialect(arguments)
     engine = generation.Engine(model, tokenizer, context=arguments.context)
+    dialect = _dialect(arguments, tokenizer)
     return policies.LocalPolicy(engine, dialect, sampling, name=Path(path).name)
 
 
-def _text_dialect(arguments):
+def _dialect(arguments, tokenizer):
     from lib import policies
 
+    if arguments.dialect == "chat":
+        return policies.ChatTemplate(
+            tokenizer, parser=arguments.parser, thinking=arguments.thinking
+        )
+    return _text_dialect(arguments)
+
+
+def _text_dialect(arguments):
+    from lib import policies, words
+
+    if arguments.dialect == "words":
+        return words.Words()
     kinds = {"harness": policies.Harness, "plain": policies.Plain}
     return kinds[arguments.dialect](parser=arguments.parser)
 
@@ -182,7 +266,7 @@ def parser() -> argparse.ArgumentParser:
     """The commands, each the function of its name here with the arguments of `lib.arguments`."""
     main_parser = argparse.ArgumentParser(prog="python -m lib", description="Sharpening Lab.")
     commands = main_parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (batch, readme, report, collect):
+    for command in (batch, readme, report, collect, train):
         name, told = command.__name__, command.__doc__
         added = commands.add_parser(name, help=told, description=told)
         added.set_defaults(command=command)

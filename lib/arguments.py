@@ -49,7 +49,11 @@ def report(add):
 
 
 def collect(add):
-    add("benchmark", metavar="BENCHMARK", help="such as bfcl:multi_turn_base or bfcl:simple_python")
+    add(
+        "benchmark",
+        metavar="BENCHMARK",
+        help="such as bfcl:multi_turn_base, or a world of the lab such as sokoban:test",
+    )
     add(
         "model",
         metavar="MODEL",
@@ -62,7 +66,12 @@ def collect(add):
     add("--pair", help="name in the table of outcomes (default: the model's)")
     add("--arm", default="base", help="name in the table of outcomes (default: base)")
     add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
-    add("--dialect", choices=("harness", "plain", "chat"), default="harness")
+    add(
+        "--dialect",
+        choices=("harness", "plain", "chat", "words"),
+        default="harness",
+        help="words: that of the models made in the lab (default: %(default)s)",
+    )
     add("--parser", choices=("robust", "paper", "exact"), default="robust")
     add("--thinking", action="store_true", help="let the model reason first (chat)")
     add("--temperature", type=float, default=0.7, help="(default: 0.7)")
@@ -104,6 +113,56 @@ def _count(text):
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
     raise argparse.ArgumentTypeError(f"expected a whole number from 1 up, got {text!r}")
+
+
+def train(add):
+    add("model", metavar="MODEL", help="folder of safetensors, of the lab or real")
+    add("world", metavar="WORLD", help="frozenlake, sokoban, desk, or a benchmark such as bfcl:...")
+    add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the run")
+    add("--algorithm", choices=("grpo", "ppo"), default="grpo", help="(default: grpo)")
+    add(
+        "--sampler",
+        choices=("fixed", "ptgs", "yoked", "shuffled"),
+        default="fixed",
+        help="where each group's temperature comes from (default: fixed)",
+    )
+    add(
+        "--log",
+        type=Path,
+        metavar="STEPS.jsonl",
+        help="step log of the PTGS run of the same seed (yoked, shuffled)",
+    )
+    add("--temperature", type=float, default=1.0, help="fixed, or of PTGS's pivot (default: 1)")
+    add("--tau", type=float, default=1.5, help="largest factor of PTGS (default: 1.5)")
+    add("--pivot-start", type=float, default=0.25, help="(default: 0.25)")
+    add("--pivot-end", type=float, default=0.5, help="(default: 0.5)")
+    add(
+        "--dialect",
+        choices=("words", "harness", "plain", "chat"),
+        default="words",
+        help="how the model is spoken to; words is that of the lab's own models (default)",
+    )
+    add("--parser", choices=("robust", "paper", "exact"), default="robust", help="not of words")
+    add("--thinking", action="store_true", help="let the model reason first (chat)")
+    add("--tasks", type=int, default=200, metavar="COUNT", help="size of the pool (default: 200)")
+    for name, kind, told in (
+        ("steps", int, "policy iterations"),
+        ("groups", int, "tasks a step"),
+        ("group-size", int, "rollouts a group"),
+        ("minibatch", int, "rollouts of one gradient step"),
+        ("rows-at-once", int, "sequences in one forward pass, for memory"),
+        ("learning-rate", float, "of the policy"),
+        ("max-new-tokens", int, "of one reply"),
+        ("max-turns", int, "replies of one attempt"),
+        ("entropy-bonus", float, "weight in the objective"),
+        ("kl-weight", float, "weight of the KL to the start"),
+        ("filter-mass", float, "share of reward deviation that is trained on"),
+    ):
+        add(f"--{name}", type=kind, help=f"{told} (default: the lab's recipe)")
+    add("--reward", choices=("passed", "return"), help="(default: passed)")
+    add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
+    add("--lora", type=int, metavar="RANK", help="train adapters of this rank; needs peft")
+    add("--gpu", action="store_true", help="run the model on the GPU")
 
 
 def _shard(text):

@@ -73,7 +73,15 @@ FLOORS = {
     "arguments": [],
     "__main__": [
         *("arguments", "batch", "batch_page", "report"),
-        *("rollouts", "benchmarks", "policies", "generation", "packaged_models"),
+        *(
+            "rollouts",
+            "benchmarks",
+            "policies",
+            "generation",
+            "packaged_models",
+            "training",
+            "words",
+        ),
     ],
 }
 """Room -> the rooms it stands on; it may import these and what they stand on, and no other."""

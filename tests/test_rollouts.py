@@ -593,7 +593,7 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert main([*common, "--server", "http://127.0.0.1:9/v1"]) == 2
     assert "error: no server answers at http://127.0.0.1:9/v1" in capsys.readouterr().err
     assert main(["collect", "chess", "m", "-o", str(tmp_path)]) == 2
-    assert "error: there is no benchmark 'chess'" in capsys.readouterr().err
+    assert "error: there is no world or benchmark 'chess'" in capsys.readouterr().err
     manifest = {"version": 2, "policy.policy": "local", "policy.sampling.temperature": 0.1}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     assert main(common) == 2  # before it looks for a model

@@ -11,7 +11,7 @@ import torch
 from lib.generation import Engine, Sampling
 from lib.policies import LocalPolicy
 from lib.ptgs import PTGS, MissingTemperature
-from lib.training import Fixed, Shuffled, Tempered, Yoked, defaults, read_log, train
+from lib.training import Fixed, Shuffled, Tempered, Yoked, checkpoints, defaults, read_log, train
 from lib.training.actions import collate, pieces, read_episode
 from lib.training.learners import make_learner
 from lib.training.loop import choose_tasks, roll_out_groups
@@ -189,6 +189,13 @@ def test_a_rollout_without_a_temperature_is_an_error():
         read_episode(rollout(([1], [2])))
 
 
+def test_a_rollout_without_a_token_has_no_action(base):
+    empty = read_episode(rollout(([1, 2], []), temperature=1.0))
+    assert scored(base, [empty, read_episode(rollout(([1], [2]), temperature=1.0))])[0].shape == (
+        1,
+    )
+
+
 def test_pieces_hold_every_episode_once(base):
     episodes = [read_episode(row) for group in groups_of(base) for row in group]
     lots = pieces(episodes, 3)
@@ -254,10 +261,11 @@ def test_the_critic_learns_before_the_policy(base, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
 def test_a_policy_learns(base, tmp_path, algorithm):
-    changes = {"steps": 40, "groups": 6, "group_size": 8, "minibatch": 32, "learning_rate": 2e-3}
+    changes = {"steps": 24, "groups": 6, "group_size": 8, "minibatch": 32, "learning_rate": 2e-3}
+    changes["critic_warmup"] = 2
     _, log = run(base, tmp_path, algorithm=algorithm, **changes)
     success = [line["success"] for line in log]
-    assert np.mean(success[-10:]) > np.mean(success[:10]) + 0.2
+    assert np.mean(success[-6:]) > np.mean(success[:6]) + 0.1
     assert max(line["engine_gap"] for line in log) < 1e-4
     assert log[0]["kl_start"] == pytest.approx(0, abs=1e-6)
     assert log[-1]["kl_start"] > 0.01
@@ -400,6 +408,15 @@ def test_a_finished_run_is_only_read(base, tmp_path):
     assert read == log
     for mine, theirs in zip(model.parameters(), again.parameters(), strict=True):
         assert torch.equal(mine, theirs)
+
+
+def test_two_processes_do_not_train_in_one_folder(base, tmp_path):
+    run(base, tmp_path)
+    with (
+        checkpoints.alone(tmp_path),
+        pytest.raises(ValueError, match="another process is training in this folder"),
+    ):
+        run(base, tmp_path)
 
 
 def test_another_setting_in_the_same_folder_is_refused(base, tmp_path):

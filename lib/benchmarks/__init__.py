@@ -4,6 +4,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
 _ADAPTERS = {"bfcl": ("lib.benchmarks.bfcl", "BFCL")}
+NAMES = tuple(_ADAPTERS)
 
 
 class MissingBenchmark(ImportError):

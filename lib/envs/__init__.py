@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 from lib.trajectory import Message, Tool
@@ -106,14 +107,15 @@ def play(episode: Episode, reply: Callable[[Episode], Message]) -> tuple[list[Me
         episode.close()
 
 
+WORLDS = {"frozenlake": "FrozenLake", "sokoban": "Sokoban", "desk": "Desk"}
+"""The worlds of the lab: the name of each, which is its file's too, and its class."""
+
+
 def open_world(name: str, split: str = "train", count: int = 200) -> Environment:
-    """A world of the lab by name: frozenlake, sokoban or desk, in its default size.
+    """A world of the lab by name, in its default size.
 
     split: "train" or "test", which share no level.  count: number of tasks.
     """
-    from importlib import import_module
-
-    classes = {"frozenlake": "FrozenLake", "sokoban": "Sokoban", "desk": "Desk"}
-    if name not in classes:
-        raise ValueError(f"there is no world {name!r}: expected one of {', '.join(classes)}")
-    return getattr(import_module(f"lib.envs.{name}"), classes[name])(split, count)
+    if name not in WORLDS:
+        raise ValueError(f"there is no world {name!r}: expected one of {', '.join(WORLDS)}")
+    return getattr(import_module(f"lib.envs.{name}"), WORLDS[name])(split, count)

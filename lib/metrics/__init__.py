@@ -17,6 +17,7 @@ from lib.metrics.estimators import (
 )
 from lib.metrics.prediction import SplitTaxes, few_rollout_taxes, split_rollouts
 from lib.metrics.ranks import auroc, partial_spearman, spearman
+from lib.metrics.seeds import FEWEST_SEEDS, t_interval
 from lib.metrics.tax import (
     FEWEST_RESAMPLES,
     FEWEST_TASKS,
@@ -32,6 +33,7 @@ from lib.metrics.tax import (
 
 __all__ = [
     "FEWEST_RESAMPLES",
+    "FEWEST_SEEDS",
     "FEWEST_TASKS",
     "MARGIN",
     "Band",
@@ -53,5 +55,6 @@ __all__ = [
     "sharpening_tax",
     "spearman",
     "split_rollouts",
+    "t_interval",
     "task_categories",
 ]

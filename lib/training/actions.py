@@ -104,11 +104,13 @@ def collate(episodes: Sequence[Episode], device="cpu") -> Actions:
 
 def pieces(episodes: Sequence[Episode], rows: int) -> list[list[int]]:
     """Numbers of the episodes in lots of about `rows` sequences, those of like length together."""
-    order = sorted(range(len(episodes)), key=lambda i: max(map(len, episodes[i].sequences)))
-    lots, count = [], rows
+    order = sorted(
+        range(len(episodes)), key=lambda i: max(map(len, episodes[i].sequences), default=0)
+    )
+    lots, count = [[]], 0
     for i in order:
         size = len(episodes[i].sequences)
-        if count + size > rows and (count or not lots):
+        if count and count + size > rows:
             lots.append([])
             count = 0
         lots[-1].append(i)

@@ -6,9 +6,12 @@ checkpoint-000120/    weights, optimizers and sampler after step 120; only the l
 model/                the trained model and tokenizer, at the end
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,17 @@ def agree(out: Path, wanted: dict[str, Any]) -> None:
                 )
 
 
+@contextlib.contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """Keep other processes from training in the folder of a begun run meanwhile."""
+    with (out / "run.json").open("rb") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(f"{out}: another process is training in this folder") from error
+        yield
+
+
 def save(out: Path, step: int, learner: Learner, sampler: Sampler) -> None:
     """Keep the state after a step in place of the last one; a kill leaves one of the two."""
     part = out / f"part-{os.getpid()}"
@@ -62,8 +76,10 @@ def save(out: Path, step: int, learner: Learner, sampler: Sampler) -> None:
 def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
     """Go on from the last checkpoint: its step, or 0 if there is none.
 
-    The step log is cut back to that step.
+    The step log is cut back to that step, and what a kill left half written is removed.
     """
+    for unfinished in out.glob("part-*"):
+        shutil.rmtree(unfinished)
     kept = _kept(out)
     step = int(kept[-1].name.partition("-")[2]) if kept else 0
     if kept:

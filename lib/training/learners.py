@@ -19,6 +19,9 @@ class Learner:
     model: its trainable parameters are those that need a gradient.
     """
 
+    reads_hidden = False
+    """Whether `learn` needs the hidden states of the scores."""
+
     def __init__(self, model, settings: Settings):
         self.model, self.settings = model, settings
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
@@ -140,6 +143,8 @@ class CriticLearner(Learner):
     The critic learns from all rollouts, after they were judged by it; the policy from the kept
     groups, once the critic's warm-up is over. Advantages are neither centred nor scaled.
     """
+
+    reads_hidden = True
 
     def __init__(self, model, settings: Settings):
         super().__init__(model, settings)

@@ -76,60 +76,82 @@ def train(
             | dict(getattr(environment, "settings", {})),
         },
     )
-    learner = make_learner(inner, settings)
-    done = checkpoints.restore(out, learner, sampler)
-    saved = time.monotonic()
-    engine = Engine(inner, tokenizer)
-    bar = tqdm(
-        total=settings.steps,
-        initial=done,
-        unit="step",
-        disable=None if progress is None else not progress,
-    )
-    with bar, (out / "steps.jsonl").open("a", encoding="utf-8") as log:
-        for step in range(done + 1, settings.steps + 1):
-            began = time.perf_counter()
-            chosen = choose_tasks(tasks, settings.groups, step, settings.seed)
-            heats = sampler.assign(step, settings.steps, chosen)
-            sampling = Sampling(temperature=settings.t_ref, max_new_tokens=settings.max_new_tokens)
-            policy = LocalPolicy(engine, dialect, sampling, name="policy")
-            groups = roll_out_groups(policy, environment, chosen, heats, settings, step)
-            rolled = time.perf_counter()
-            rows = [rollout for group in groups for rollout in group]
-            sampler.observe([row.task for row in rows], [row.passed for row in rows])
-
-            graded = [[row for row in group if row.passed is not None] for group in groups]
-            rewards = [reward(group, settings) for group in graded]
-            kept = kept_groups(rewards, settings.filter_mass)
-            episodes = [read_episode(row) for group in graded for row in group]
-            entry = _outcomes(step, chosen, heats, groups, rewards, kept)
-            if any(len(episode.tokens) for episode in episodes):
-                compare = _compared(graded, settings)
-                scores = score(
-                    inner,
-                    start,
-                    episodes,
-                    t_ref=settings.t_ref,
-                    rows=settings.rows_at_once,
-                    compare=compare,
-                )
-                entry |= _measures(scores, episodes)
-                if entry["engine_gap"] > LARGEST_GAP and inner.dtype == torch.float32:
-                    raise RuntimeError(
-                        f"step {step}: a log-prob of the update is {entry['engine_gap']:.3g} off "
-                        "the one it was sampled with. They must agree at each row's temperature"
-                    )
-                entry |= learner.learn(step, episodes, scores, rewards, kept)
-            ended = time.perf_counter()
-            entry["seconds"] = {"rollouts": rolled - began, "update": ended - rolled}
-            log.write(checkpoints.as_line(entry))
-            log.flush()
-            if time.monotonic() - saved >= checkpoint_every or step == settings.steps:
-                checkpoints.save(out, step, learner, sampler)
-                saved = time.monotonic()
-            bar.set_postfix(success=f"{entry['success'] or 0:.2f}", refresh=False)
-            bar.update()
+    run = _Run(inner, start, tokenizer, dialect, environment, tasks, settings, sampler)
+    with checkpoints.alone(out):
+        done = checkpoints.restore(out, run.learner, sampler)
+        saved = time.monotonic()
+        bar = tqdm(
+            total=settings.steps,
+            initial=done,
+            unit="step",
+            disable=None if progress is None else not progress,
+        )
+        with bar, (out / "steps.jsonl").open("a", encoding="utf-8") as log:
+            for step in range(done + 1, settings.steps + 1):
+                entry = run.step(step)
+                log.write(checkpoints.as_line(entry))
+                log.flush()
+                if time.monotonic() - saved >= checkpoint_every or step == settings.steps:
+                    checkpoints.save(out, step, run.learner, sampler)
+                    saved = time.monotonic()
+                bar.set_postfix(success=f"{entry['success'] or 0:.2f}", refresh=False)
+                bar.update()
     return read_log(out / "steps.jsonl")
+
+
+class _Run:
+    """All that a step needs."""
+
+    def __init__(self, model, start, tokenizer, dialect, environment, tasks, settings, sampler):
+        self.model, self.start, self.environment = model, start, environment
+        self.tasks, self.settings, self.sampler = tasks, settings, sampler
+        self.engine, self.dialect = Engine(model, tokenizer), dialect
+        self.sampling = Sampling(temperature=settings.t_ref, max_new_tokens=settings.max_new_tokens)
+        self.learner = make_learner(model, settings)
+
+    def step(self, step: int) -> dict[str, Any]:
+        """Roll out, let the sampler learn, then the policy; the step log's entry."""
+        began = time.perf_counter()
+        tasks = choose_tasks(self.tasks, self.settings.groups, step, self.settings.seed)
+        heats = self.sampler.assign(step, self.settings.steps, tasks)
+        policy = LocalPolicy(self.engine, self.dialect, self.sampling, name="policy")
+        groups = roll_out_groups(policy, self.environment, tasks, heats, self.settings, step)
+        rows = [rollout for group in groups for rollout in group]
+        self.sampler.observe([row.task for row in rows], [row.passed for row in rows])
+        rolled = time.perf_counter()
+
+        graded = [[row for row in group if row.passed is not None] for group in groups]
+        rewards = [reward(group, self.settings) for group in graded]
+        kept = kept_groups(rewards, self.settings.filter_mass)
+        entry = _outcomes(step, tasks, heats, groups, rewards, kept)
+        episodes = [read_episode(row) for group in graded for row in group]
+        if any(len(episode.tokens) for episode in episodes):
+            scores = self._score(episodes, graded)
+            entry |= _measures(scores, episodes)
+            self._check_gap(step, entry["engine_gap"])
+            entry |= self.learner.learn(step, episodes, scores, rewards, kept)
+        entry["seconds"] = {"rollouts": rolled - began, "update": time.perf_counter() - rolled}
+        return entry
+
+    def _score(self, episodes, groups) -> Scores:
+        everywhere = self.settings.kl_weight > 0
+        places = (place for group in groups for place in range(len(group)))
+        return score(
+            self.model,
+            self.start,
+            episodes,
+            t_ref=self.settings.t_ref,
+            rows=self.settings.rows_at_once,
+            compare=[everywhere or place < COMPARED for place in places],
+            keep_hidden=self.learner.reads_hidden,
+        )
+
+    def _check_gap(self, step, gap) -> None:
+        if gap > LARGEST_GAP and self.model.dtype == torch.float32:
+            raise RuntimeError(
+                f"step {step}: a log-prob of the update is {gap:.3g} off the one it was sampled "
+                "with. They must agree, each at its row's temperature"
+            )
 
 
 def choose_tasks(tasks: Sequence[str], groups: int, step: int, seed: int) -> list[str]:
@@ -188,11 +210,6 @@ class _Start:
         with self.model.disable_adapter() if self.adapted else contextlib.nullcontext():
             inner = self.model.get_base_model() if self.adapted else self.model
             return action_logits(inner, actions)[0]
-
-
-def _compared(groups, settings: Settings) -> list[bool]:
-    every = settings.kl_weight > 0
-    return [every or place < COMPARED for group in groups for place in range(len(group))]
 
 
 def _outcomes(step, tasks, heats, groups, rewards, kept) -> dict[str, Any]:

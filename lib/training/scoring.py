@@ -47,7 +47,7 @@ class Scores(NamedTuple):
     log_probs and entropy_x are at the row's temperature T_x, entropy_ref and kl_start at T_ref.
     kl_start is the exact KL(policy || start), a sum over the vocabulary; nan where it was not
     asked for. start_log_probs is the log-prob under the start at T_x, or nan.
-    hidden: [a, width], what the model's head reads.
+    hidden: [a, width], what the model's head reads, or [a, 0].
     """
 
     log_probs: torch.Tensor
@@ -60,12 +60,19 @@ class Scores(NamedTuple):
 
 @torch.no_grad()
 def score(
-    model, start, episodes: Sequence[Episode], *, t_ref: float, rows: int, compare: Sequence[bool]
+    model,
+    start,
+    episodes: Sequence[Episode],
+    *,
+    t_ref: float,
+    rows: int,
+    compare: Sequence[bool],
+    keep_hidden: bool = False,
 ) -> Scores:
     """Score every action token of the episodes, in their order.
 
     start: gives the start's logits of some Actions.  compare: episodes compared with the start.
-    rows: sequences in one forward pass, at most.
+    rows: sequences in one forward pass, at most.  keep_hidden: as a critic needs them.
     """
     device = model.device
     counts = np.array([len(episode.tokens) for episode in episodes])
@@ -86,6 +93,7 @@ def score(
             theirs[these] = log_softmax(logits, heat).gather(1, picked[these])[:, 0]
             own = at_ref[these]
             kl[these] = (own.exp() * (own - log_softmax(logits, t_ref))).sum(-1)
+        hidden = hidden if keep_hidden else hidden[:, :0]
         found.append((log_probs, entropy(at_x), entropy(at_ref), kl, theirs, hidden))
         order += [np.arange(ends[i] - counts[i], ends[i]) for i in lot]
     back = torch.from_numpy(np.argsort(np.concatenate(order))).to(device)

@@ -30,7 +30,7 @@ class Settings:
     """Rollouts of one gradient step."""
     epochs: int = 1
     """Passes over the rollouts of a step."""
-    rows_at_once: int = 128
+    rows_at_once: int = 32
     """Sequences in one forward pass, at most: bounds memory, changes nothing else."""
     learning_rate: float = 3e-4
     """Of AdamW for the policy, constant."""

@@ -1,0 +1,65 @@
+"""`python -m lib train`: a model folder in, a trained one out."""
+
+import sys
+
+import pytest
+
+from lib.__main__ import main
+from lib.envs import open_world
+from lib.generation import load
+from lib.pretraining import new_model
+from lib.training import read_log
+
+FEW = ["--steps", "2", "--groups", "2", "--group-size", "2", "--tasks", "4", "--max-new-tokens"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An untrained model of the lab."""
+    made = tmp_path_factory.mktemp("models") / "base"
+    for part in new_model(open_world("sokoban").words(), "0.06M"):
+        part.save_pretrained(made)
+    return made
+
+
+def test_a_model_is_trained_and_saved(folder, tmp_path, capsys):
+    out = tmp_path / "ptgs"
+    command = ["train", str(folder), "sokoban", "-o", str(out), *FEW, "4"]
+    assert main([*command, "--sampler", "ptgs", "--reward", "return"]) == 0
+    assert f"{out / 'model'}: 2 steps, success 0.000" in capsys.readouterr().out
+    log = read_log(out / "steps.jsonl")
+    assert {len(line["groups"]) for line in log} == {2}
+    model, tokenizer = load(out / "model")
+    assert len(tokenizer) == model.config.vocab_size
+
+    yoked = ["--sampler", "yoked", "--log", str(out / "steps.jsonl"), "--algorithm", "ppo"]
+    out = tmp_path / "yoked"
+    assert main(["train", str(folder), "sokoban", "-o", str(out), *FEW, "4", *yoked]) == 0
+    means = [line["temperature"]["mean"] for line in read_log(out / "steps.jsonl")]
+    assert means == pytest.approx([line["temperature"]["mean"] for line in log])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--sampler", "shuffled"], "replays a PTGS run: give --log RUN/steps.jsonl"),
+        (["--sampler", "ptgs", "--tau", "0.5"], "tau is 0.5"),
+        (["--group-size", "1"], "Settings.group_size is 1"),
+    ],
+)
+def test_bad_options_are_named(folder, tmp_path, capsys, options, said):
+    command = ["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4", *options]
+    assert main(command) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_peft_the_command_that_installs_it_is_named(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    command = ["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4", "--lora", "4"]
+    assert main(command) == 2
+    assert "pip install peft" in capsys.readouterr().err
+
+
+def test_an_unknown_world_is_named(folder, tmp_path, capsys):
+    assert main(["train", str(folder), "chess", "-o", str(tmp_path)]) == 2
+    assert "there is no world or benchmark 'chess'" in capsys.readouterr().err
