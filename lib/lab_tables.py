@@ -1,5 +1,6 @@
 """What the lab measured, as tables for people; what is planned and not run yet says so."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -28,14 +29,13 @@ def arms(
     measures: column of `scores` -> decimals.  runs: those wanted; what they have and `scores` have
     not gets a row that says so. An sd needs two seeds.
     """
-    wanted = pd.DataFrame([run.settings() for run in runs], columns=results.RUN)
-    found = {key: part for key, part in scores.groupby(list(by), sort=False) if len(part)}
-    keys = dict.fromkeys([*wanted.groupby(list(by), sort=False).groups, *found])
-    planned = wanted.groupby(list(by), sort=False).size()
+    planned = Counter(tuple(run.settings()[name] for name in by) for run in runs)
+    found = dict(list(scores.groupby(list(by), sort=False)))
+    keys = dict.fromkeys([*planned, *found])
     rows = []
     for key in keys:
         part = found.get(key, scores.iloc[:0])
-        row = dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True))
+        row = dict(zip(by, key, strict=True))
         row |= {name: mean_sd(part[name], digits) for name, digits in measures.items()}
         rows.append(row | {"seeds": _seeds(part["seed"].nunique(), planned.get(key))})
     return pd.DataFrame(rows, columns=[*by, *measures, "seeds"])
@@ -44,14 +44,20 @@ def arms(
 def mean_sd(values, digits: int = 3) -> str:
     """Mean and standard deviation over seeds, as text; one seed has no deviation.
 
+    What is infinite (a crossover that never comes) is counted apart.
+
     >>> mean_sd([0.5, 0.7], 2)
     '0.60 ± 0.14'
     """
     values = np.asarray(values, dtype=float)
-    if not len(values):
-        return "-"
-    shown = tables.number(values.mean(), digits)
-    return shown if len(values) == 1 else f"{shown} ± {values.std(ddof=1):.{digits}f}"
+    finite = values[~np.isinf(values)]
+    never = f"none in {len(values) - len(finite)}" if len(finite) < len(values) else ""
+    if not len(finite):
+        return never or "-"
+    shown = tables.number(finite.mean(), digits)
+    if len(finite) > 1:
+        shown += f" ± {finite.std(ddof=1):.{digits}f}"
+    return f"{shown}; {never}" if never else shown
 
 
 def _seeds(count, planned) -> str:
@@ -64,7 +70,7 @@ def arm_table(
     evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int = plan.ATTEMPTS
 ) -> pd.DataFrame:
     """Each arm on held-out and on training tasks, at both temperatures, beside the paper's."""
-    digits = {"pass@1": 3, f"pass@{K}": 3, "pass^8": 3, "Tax_A": 2, "Tax_S": 3}
+    digits = {"pass@1": 3, f"pass@{K}": 3, f"gap@{K}": 3, "Tax_A": 2, "Tax_S": 3, "pass^8": 3}
     parts = []
     for where, (split, heat) in WHERE.items():
         scores = of_runs(results.scores(evaluations, split, heat, K), runs)
@@ -100,13 +106,13 @@ def paper_table(evaluations: pd.DataFrame, K: int = plan.ATTEMPTS) -> pd.DataFra
                 "world": world,
                 "algorithm": algorithm,
                 "arm": sampler,
-                "pass@1, paper": f"{first / 100:.3f}",
-                "here": mean_sd(here["pass@1"]),
-                "pass@128, paper": f"{last / 100:.3f}",
-                f"here, at {K}": mean_sd(here[f"pass@{K}"]),
-                "Tax_S(128), paper": f"{tax:.3f}",
-                f"here,  at {K}": mean_sd(here["Tax_S"]),
-                "seeds here": _seeds(len(here), None),
+                "pass@1 paper": f"{first / 100:.3f}",
+                "pass@1 here": mean_sd(here["pass@1"]),
+                "pass@128 paper": f"{last / 100:.3f}",
+                f"pass@{K} here": mean_sd(here[f"pass@{K}"]),
+                "Tax_S(128) paper": f"{tax:.3f}",
+                f"Tax_S({K}) here": mean_sd(here["Tax_S"]),
+                "seeds": _seeds(len(here), None),
             }
         )
     return pd.DataFrame(rows)
@@ -163,12 +169,10 @@ def difference_table(found: pd.DataFrame) -> pd.DataFrame:
 
 def pilot_table(pilots: pd.DataFrame) -> pd.DataFrame:
     """Coverage of a frozen policy at equal totals of rollouts, a row a policy, method and total."""
-    rows = []
-    for key, part in pilots.groupby(["world", "policy", "total", "method"], sort=False):
-        told = dict(zip(["world", "policy", "rollouts a task", "method"], key, strict=True))
-        rows.append(
-            told
-            | {"coverage": mean_sd(part["coverage"])}
-            | {"mean temperature": mean_sd(part["mean_temperature"], 2), "seeds": len(part)}
-        )
-    return pd.DataFrame(rows)
+    index = ["world", "policy", "total", "method"]
+    rows = [
+        (*key, mean_sd(part["coverage"]), mean_sd(part["mean_temperature"], 2), len(part))
+        for key, part in pilots.groupby(index, sort=False)
+    ]
+    shown = ["world", "policy", "rollouts a task", "method"]
+    return pd.DataFrame(rows, columns=[*shown, "coverage", "mean temperature", "seeds"])

@@ -47,29 +47,30 @@ def not_run(ax: Axes) -> Axes:
 
 
 def plot_posteriors(sampler, rates: Mapping[str, float], *, ax: Axes | None = None) -> Axes:
-    """The density of each task's success rate, and the rate that was drawn of it as a dot.
+    """The density of each task's success rate, a row a task, and the rate drawn of it as a dot.
 
-    sampler: a `ptgs.PTGS` that has seen the tasks; rates: task -> the draw.
+    sampler: a `ptgs.PTGS` that has seen the tasks; rates: task -> the draw. Rows have heights of
+    their own, and what rises to infinity is cut.
     """
     ax = ax or plt.gca()
     p = np.linspace(0.002, 0.998, 500)
-    top = 4.6
-    for (task, rate), colour in zip(rates.items(), shades_of(list(rates)).values(), strict=True):
-        density = stats.beta(*sampler.posterior(task))
-        ax.plot(p, np.minimum(density.pdf(p), top * 2), color=colour, label=task)
-        ax.plot(rate, min(density.pdf(rate), top), "o", color=colour, markeredgecolor="white")
+    for y, (task, colour) in enumerate(shades_of(list(rates)).items()):
+        density = stats.beta(*sampler.posterior(task)).pdf(p)
+        height = 0.78 * np.minimum(density / min(density.max(), 12), 1)
+        ax.fill_between(p, y - height, y, color=colour, alpha=0.35, linewidth=0)
+        ax.plot(p, y - height, color=colour, linewidth=1.2)
+        ax.plot(rates[task], y, "o", color=colour, markeredgecolor="white", clip_on=False, zorder=3)
     ax.axvline(sampler.pivot, color=GREY, linewidth=0.8, linestyle=":")
-    ax.annotate(
-        f"pivot {sampler.pivot:.2f}",
-        (sampler.pivot, top),
-        xytext=(3, -9),
-        textcoords="offset points",
-        fontsize=8,
-        color=GREY,
-    )
-    ax.set(xlim=(0, 1), ylim=(0, top), xlabel="success rate of the task", ylabel="density")
-    ax.legend(title="seen of the task", title_fontsize=8, loc="upper right")
+    ax.text(sampler.pivot + 0.02, -0.84, f"pivot {sampler.pivot:g}", fontsize=8, color=GREY)
+    _rows(ax, list(rates))
+    ax.set(xlim=(0, 1), xlabel="success rate of the task")
     return ax
+
+
+def _rows(ax, names) -> None:
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.7, -0.95)
+    ax.tick_params(axis="y", length=0)
 
 
 def plot_heat(samplers: Mapping[str, object], rates=(), *, ax: Axes | None = None) -> Axes:
@@ -89,7 +90,7 @@ def plot_heat(samplers: Mapping[str, object], rates=(), *, ax: Axes | None = Non
         ax.plot(rate, first.heat(rate), "o", color=colour, markeredgecolor="white", zorder=3)
     ax.axhline(first.t_ref, color=GREY, linewidth=0.8, linestyle=":")
     _heat_axis(ax.yaxis)
-    ax.set(xlim=(0, 1), ylim=(0.6, 1.7), xlabel="success rate drawn", ylabel="temperature")
+    ax.set(xlim=(0, 1), ylim=(0.62, 1.6), xlabel="success rate drawn", ylabel="temperature")
     ax.legend(loc="upper right")
     return ax
 
@@ -110,10 +111,9 @@ def plot_heat_ranges(sampler, tasks: Iterable[str], *, ax: Axes | None = None) -
         ax.hlines(y, first, third, color=colour, linewidth=6)
         ax.plot(middle, y, "o", color="white", markeredgecolor=colour, markersize=6, zorder=3)
     ax.axvline(sampler.t_ref, color=GREY, linewidth=0.8, linestyle=":")
-    ax.set_yticks(range(len(tasks)), tasks)
+    _rows(ax, tasks)
     _heat_axis(ax.xaxis)
-    ax.set(xlim=(0.6, 1.7), ylim=(len(tasks) - 0.5, -0.5), xlabel="temperature of its next group")
-    ax.tick_params(axis="y", length=0)
+    ax.set(xlim=(0.62, 1.6), xlabel="temperature of its next group")
     return ax
 
 
@@ -225,10 +225,16 @@ def plot_cooling(bases, runs, K: int, *, ax: Axes | None = None) -> Axes:
             path["pass@1"], path[last], color=colour, linestyle=style, marker=mark, markersize=5
         )
         for row in path.to_dict("records"):
+            hottest = row["temperature"] == path["temperature"].max()
             ax.annotate(
-                f"T = {row['temperature']:g}", (row["pass@1"], row[last]), xytext=(0, 6),
-                textcoords="offset points", ha="center", fontsize=8, color=colour,
-            )  # fmt: skip
+                f"{'T = ' if hottest else ''}{row['temperature']:g}",
+                (row["pass@1"], row[last]),
+                xytext=(-3, 6),
+                textcoords="offset points",
+                ha="right",
+                fontsize=8,
+                color=colour,
+            )
     for arm in _present(runs["sampler"]):
         _, colour, _, mark = ARMS[arm]
         part = runs[runs["sampler"] == arm]
@@ -248,13 +254,17 @@ def plot_differences(rows, *, ax: Axes | None = None) -> Axes:
 
     rows: a DataFrame with cell, against, value, low, high.
     """
-    ax = intervals(rows, "cell", "against", ax)
+    ax = ax or plt.gca()
+    if not len(rows):
+        return not_run(ax)
+    intervals(rows, "cell", "against", ax)
     ax.axvline(0, color=GREY, linewidth=0.8)
+    ax.get_legend().set_title("PTGS minus", prop={"size": 8})
     return ax
 
 
 def plot_sizes(scores, measure: str, *, top: float = np.inf, ax: Axes | None = None) -> Axes:
-    """A measure of each run against the model's parameters, and the mean over seeds of each size.
+    """A measure of each run against the model's parameters; the line joins medians over seeds.
 
     scores: of one arm, with sizes such as "0.25M".  top: where an infinite value is drawn, as an
     arrow.
@@ -264,18 +274,18 @@ def plot_sizes(scores, measure: str, *, top: float = np.inf, ax: Axes | None = N
         return not_run(ax)
     table = scores.assign(parameters=[1e6 * float(size.rstrip("M")) for size in scores["size"]])
     table["drawn"] = table[measure].clip(upper=top)
-    means = table.groupby("parameters")["drawn"].mean()
-    ax.plot(means.index, means, color=ARMS["fixed"][1], linewidth=1)
+    medians = table.groupby("parameters")["drawn"].median()
+    ax.plot(medians.index, medians, color=ARMS["fixed"][1], linewidth=1)
     for beyond, part in table.groupby(table[measure] > top):
         ax.plot(
             part["parameters"], part["drawn"], linestyle="", marker="^" if beyond else "o",
             color=ARMS["fixed"][1], markeredgecolor="white", markersize=7,
         )  # fmt: skip
     ax.set_xscale("log")
-    ax.set_xlim(means.index.min() / 1.6, means.index.max() * 1.6)
-    ax.xaxis.set_major_locator(FixedLocator(list(means.index)))
+    ax.set_xlim(medians.index.min() / 1.6, medians.index.max() * 1.6)
+    ax.xaxis.set_major_locator(FixedLocator(list(medians.index)))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticklabels([f"{count / 1e6:g} M" for count in means.index])
+    ax.set_xticklabels([f"{count / 1e6:g} M" for count in medians.index])
     ax.set(xlabel="parameters", ylabel=measure)
     return ax
 
@@ -304,4 +314,5 @@ def plot_pilots(pilots, *, ax: Axes | None = None) -> Axes:
     ax.set_xticklabels([str(tick) for tick in ticks])
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.set(xlabel="rollouts a task, pilots counted", ylabel="tasks solved at least once")
+    ax.legend(loc="lower right")
     return ax
