@@ -229,9 +229,9 @@ def plot_cooling(bases, runs, K: int, *, ax: Axes | None = None) -> Axes:
             ax.annotate(
                 f"{'T = ' if hottest else ''}{row['temperature']:g}",
                 (row["pass@1"], row[last]),
-                xytext=(-3, 6),
+                xytext=(7, -3) if hottest else (-3, 6),
                 textcoords="offset points",
-                ha="right",
+                ha="left" if hottest else "right",
                 fontsize=8,
                 color=colour,
             )
