@@ -56,6 +56,7 @@ FLOORS = {
     "rollouts": ["policies", "envs", "outcomes", "rollout_files", "manifest"],
     "regrading": ["parsing", "envs"],
     "ablation": ["regrading", "rollouts", "benchmarks", "packaged_models"],
+    "tabular": ["envs"],
     "words": ["policies"],
     "pretraining": ["envs", "words"],
     "training": ["ptgs", "generation", "policies", "envs", "rollouts"],
