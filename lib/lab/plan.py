@@ -4,6 +4,7 @@ All of it was fixed before the first result was seen; `PRIMARY` is what the verd
 everything else is exploratory.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -118,6 +119,26 @@ WORK: list[Base | Run] = list(
     )
 )
 """All that is made, in this order: each base before its first run, those for the ablation last."""
+
+
+def runs(
+    worlds: Sequence[str] | None = None,
+    algorithms: Sequence[str] | None = None,
+    samplers: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> list[Run]:
+    """The runs of the plan with these values; None takes all."""
+    wanted = {"world": worlds, "algorithm": algorithms, "sampler": samplers, "seed": seeds}
+    for name, values in wanted.items():
+        known = list(dict.fromkeys(getattr(run, name) for run in RUNS))
+        unknown = [value for value in values or () if value not in known]
+        if unknown:
+            raise ValueError(f"{name} {unknown[0]!r}: the lab has {', '.join(map(str, known))}")
+    return [
+        run
+        for run in RUNS
+        if all(values is None or getattr(run, name) in values for name, values in wanted.items())
+    ]
 
 
 def world(name: str, split: str, count: int = POOL) -> Environment:

@@ -133,7 +133,7 @@ def make_run(run: Run, progress: bool | None = None) -> None:
             world,
             world.tasks(),
             settings,
-            _sampler(run),
+            sampler_of(run),
             out,
             checkpoint_every=45.0,
             progress=progress,
@@ -174,13 +174,14 @@ def _piece(out, folder, world_name, split, heat, seed, cue=False, parser="exact"
     os.replace(part, path)
 
 
-def _sampler(run: Run) -> Sampler:
+def sampler_of(run: Run, folder: Path = BUILD) -> Sampler:
+    """The temperatures of a run; folder: where the run whose it replays has its folder."""
     if run.sampler == "fixed":
         return Fixed(1.0)
     if run.sampler == "ptgs":
         arguments = plan.PTGS.get((run.world, run.algorithm), {})
         return Tempered(PTGS(seed=run.seed, **arguments))
-    log = BUILD / run.needs.name / "steps.jsonl"
+    log = folder / run.needs.name / "steps.jsonl"
     if not log.exists():
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(_written_log(run.needs))
@@ -220,7 +221,7 @@ def gather() -> None:
             log = BUILD / run.name / "steps.jsonl"
             if (BUILD / run.name / "run.json").exists():
                 lines = [json.loads(line) for line in log.read_text().splitlines()]
-                steps.append(_step_table(lines).assign(**run.settings()))
+                steps.append(step_table(lines).assign(**run.settings()))
         _join(DATA / "evaluations.parquet", evaluations, [*EVALUATION, "task"])
         _join(DATA / "steps.parquet", steps, [*RUN, "step"])
         _join(DATA / "losses.parquet", losses, ["world", "size", "kind", "step"])
@@ -231,7 +232,8 @@ EVALUATION = [*RUN, "kind", "split", "temperature", "cue", "parser"]
 """Columns that tell one evaluation from another; a row is a task, with its `n` and `c`."""
 
 
-def _step_table(lines) -> pd.DataFrame:
+def step_table(lines) -> pd.DataFrame:
+    """A step log as a table: a row a step; its temperatures and seconds become columns."""
     rows = []
     for line in lines:
         heats, seconds = line.pop("temperature"), line.pop("seconds")
