@@ -114,6 +114,8 @@ def make_run(run: Run, progress: bool | None = None) -> None:
     for split, heats in plan.SPLITS.items():
         for heat in heats:
             _piece(out, model_folder(run), run.world, split, heat, run.seed)
+    if run.world == "desk":
+        _read_in_every_way(out, model_folder(run), run.world, run.seed)
 
 
 def evaluate_base(base: Base) -> None:
@@ -124,9 +126,14 @@ def evaluate_base(base: Base) -> None:
             _piece(out, base_folder(base), base.world, "test", heat, 0)
         _piece(out, base_folder(base), base.world, "train", 0.5, 0)
     if base.size == "0.25M":
-        for cue in (False, True):
-            for parser in ("exact", "lenient"):
-                _piece(out, base_folder(base), base.world, "test", 1.0, 0, cue=cue, parser=parser)
+        _read_in_every_way(out, base_folder(base), base.world, 0)
+
+
+def _read_in_every_way(out, folder, world_name, seed) -> None:
+    """The harness ablation: with the cue and without, read exactly and leniently."""
+    for cue in (False, True):
+        for parser in ("exact", "lenient"):
+            _piece(out, folder, world_name, "test", 1.0, seed, cue=cue, parser=parser)
 
 
 def _piece(out, folder, world_name, split, heat, seed, cue=False, parser="exact") -> None:
