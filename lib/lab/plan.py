@@ -101,7 +101,16 @@ class Pilots:
         return (self.model,)
 
 
-Work = Base | Run | Pilots
+@dataclass(frozen=True)
+class Lake:
+    """A policy trained on one icy level, to be set beside the exact optimum (`lib.lab.lake`)."""
+
+    name = "lake"
+    base = Base(world="frozenlake")
+    needs = (base,)
+
+
+Work = Base | Run | Pilots | Lake
 """A piece of work: its `name`, and in `needs` what must be there before it."""
 
 
@@ -153,6 +162,7 @@ WORK: list[Work] = list(
                 for world in WORLDS
                 for policy in ("base", "post")
             ),
+            Lake(),
         ]
     )
 )

@@ -17,10 +17,10 @@ import pandas as pd
 import torch
 
 from lib.generation import load
-from lib.lab import plan
+from lib.lab import lake, plan
 from lib.lab.evaluation import evaluate, in_lots, open_policy, write_table
 from lib.lab.pilots import compare
-from lib.lab.plan import BUILD, DATA, Base, Pilots, Run, Work
+from lib.lab.plan import BUILD, DATA, Base, Lake, Pilots, Run, Work
 from lib.pretraining import STAGES, new_model, pretrain
 from lib.ptgs import PTGS
 from lib.training import Fixed, Sampler, Shuffled, Tempered, Yoked, defaults, train
@@ -165,6 +165,12 @@ def make_pilots(pilots: Pilots) -> None:
     write_table(pd.concat(tables).assign(**columns), out / "coverage.parquet")
 
 
+def make_lake() -> None:
+    """Train on the lake, and tabulate what was learned."""
+    out = BUILD / plan.Lake.name
+    write_table(lake.run(base_folder(plan.Lake.base), out), out / "lake.parquet")
+
+
 def sampler_of(run: Run, folder: Path = BUILD) -> Sampler:
     """The temperatures of a run; folder: where the run whose it replays has its folder."""
     if run.sampler == "fixed":
@@ -212,6 +218,8 @@ def gather() -> None:
                 evaluations += _evaluations(folder, asdict(one) | none)
                 path = folder / "losses.parquet"
                 losses += [pd.read_parquet(path)] if path.exists() else []
+            elif isinstance(one, Lake):
+                _join(DATA / "lake.parquet", [pd.read_parquet(folder / "lake.parquet")], LAKE)
             else:
                 evaluations += _evaluations(folder, one.settings() | {"kind": "post"})
                 log = (folder / "steps.jsonl").read_text(encoding="utf-8")
@@ -228,6 +236,10 @@ def gather() -> None:
 RUN = ["world", "size", "algorithm", "sampler", "rate", "seed"]
 EVALUATION = [*RUN, "kind", "split", "temperature", "cue", "parser"]
 """Columns that tell one evaluation from another; a row is a task, with its `n` and `c`."""
+
+
+LAKE = ["step", "state", "action"]
+"""Columns that tell one log-prob of the lake from another."""
 
 
 def step_table(lines) -> pd.DataFrame:
@@ -283,8 +295,10 @@ def do(work: Work, progress: bool | None = None) -> bool:
             evaluate_base(work)
         elif isinstance(work, Run):
             make_run(work, progress)
-        else:
+        elif isinstance(work, Pilots):
             make_pilots(work)
+        else:
+            make_lake()
         (BUILD / work.name / "done").touch()
     gather()
     return True
