@@ -35,6 +35,8 @@ class Base:
     size: str = "0.25M"
     kind: str = "base-85"
 
+    needs = ()
+
     @property
     def name(self) -> str:
         return f"{self.world}-{self.size}-{self.kind}"
@@ -61,15 +63,55 @@ class Run:
         return Base(world=self.world, size=self.size)
 
     @property
-    def needs(self) -> "Run | None":
+    def replays(self) -> "Run | None":
         """The run whose temperatures it replays."""
         if self.sampler not in ("yoked", "shuffled"):
             return None
         return Run(**{**asdict(self), "sampler": "ptgs"})
 
+    @property
+    def needs(self) -> tuple["Work", ...]:
+        """What must be there before it."""
+        return (self.base, self.replays) if self.replays else (self.base,)
+
     def settings(self) -> dict[str, Any]:
         """Its columns in the tables of results."""
         return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pilots:
+    """A comparison of `lib.lab.pilots`, of the "base" of a world or of a "post"-trained model."""
+
+    world: str
+    policy: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.world}-pilots-{self.policy}"
+
+    @property
+    def model(self) -> "Base | Run":
+        """What made the policy."""
+        run = Run(world=self.world, algorithm="grpo", sampler="fixed", seed=0)
+        return run.base if self.policy == "base" else run
+
+    @property
+    def needs(self) -> tuple["Work", ...]:
+        return (self.model,)
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A policy trained on one icy level, to be set beside the exact optimum (`lib.lab.lake`)."""
+
+    name = "lake"
+    base = Base(world="frozenlake")
+    needs = (base,)
+
+
+Work = Base | Run | Pilots | Lake
+"""A piece of work: its `name`, and in `needs` what must be there before it."""
 
 
 def _grid(world, algorithm, samplers=("fixed", "ptgs", "yoked"), seeds=SEEDS, **more) -> list[Run]:
@@ -110,15 +152,21 @@ PTGS = {
 """The paper's arguments of PTGS where they differ from its defaults (METHODS 4 of the paper)."""
 
 
-WORK: list[Base | Run] = list(
+WORK: list[Work] = list(
     dict.fromkeys(
         [
             *(one for run in RUNS for one in (run.base, run)),
             *(Base(world=world, kind="base-35") for world in WORLDS),
+            *(
+                Pilots(world=world, policy=policy)
+                for world in WORLDS
+                for policy in ("base", "post")
+            ),
+            Lake(),
         ]
     )
 )
-"""All that is made, in this order: each base before its first run, those for the ablation last."""
+"""All that is made, in this order: each base before its first run, those for the ablation later."""
 
 
 def runs(

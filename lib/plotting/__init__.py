@@ -4,6 +4,7 @@ Nothing here reads or writes files. Colours are told apart by the colour-blind a
 different lightness, in grey; arms also differ in line style. Lines are labelled where they end.
 """
 
+from lib.plotting.exactness import plot_identity, plot_level, plot_spread
 from lib.plotting.lab import (
     ARMS,
     arm_legend,
@@ -60,10 +61,13 @@ __all__ = [
     "plot_differences",
     "plot_heat",
     "plot_heat_ranges",
+    "plot_identity",
+    "plot_level",
     "plot_pilots",
     "plot_posteriors",
     "plot_seeds",
     "plot_sizes",
+    "plot_spread",
     "plot_success_rates",
     "plot_tax",
     "plot_training",
