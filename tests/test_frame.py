@@ -62,7 +62,7 @@ FLOORS = {
     "lab": ["pretraining", "training"],
     "advantage": ["trajectory", "generation", "policies", "metrics"],
     "importers": ["outcomes", "trajectory"],
-    "claims": ["metrics", "published", "outcomes", "ablation"],
+    "claims": ["metrics", "published", "outcomes", "ablation", "lab"],
     "plotting": [],
     "integrations": ["ptgs"],
     "tables": ["claims"],

@@ -27,9 +27,6 @@ from lib.rollouts import roll_out
 from lib.training import Fixed, Sampler, Shuffled, Tempered, Yoked, defaults, train
 from lib.words import Words
 
-AT_ONCE = 1024
-"""Rollouts of one batch of an evaluation."""
-
 
 def evaluate(
     policy: LocalPolicy,
@@ -47,8 +44,8 @@ def evaluate(
     """
     keys = [Key(seed, task, attempt) for task in tasks for attempt in range(first, first + n)]
     solved = dict.fromkeys(tasks, 0)
-    for low in range(0, len(keys), AT_ONCE):
-        part = keys[low : low + AT_ONCE]
+    for low in range(0, len(keys), plan.AT_ONCE):
+        part = keys[low : low + plan.AT_ONCE]
         heats = None if heat is None else [heat[key.task] for key in part]
         session = policy.start(part, temperatures=heats)
         for rollout in roll_out(session, world, part, "lab", "policy"):
@@ -68,12 +65,12 @@ def open_policy(folder: Path, world: str, temperature: float, **dialect) -> Loca
 
 def base_folder(base: Base) -> Path:
     """Where the model of a base is, or is to be."""
-    return DATA / "models" / base.name
+    return plan.kept_folder(base)
 
 
 def model_folder(run: Run) -> Path:
     """Where the model of a run is: committed for a few runs."""
-    kept = DATA / "models" / run.name
+    kept = plan.kept_folder(run)
     return kept if kept.exists() else BUILD / run.name / "model"
 
 
@@ -142,7 +139,7 @@ def make_run(run: Run, progress: bool | None = None) -> None:
         tokenizer.save_pretrained(out / "model.part")
         os.replace(out / "model.part", out / "model")
     if run in plan.KEPT:
-        _keep(out / "model", DATA / "models" / run.name)
+        _keep(out / "model", plan.kept_folder(run))
     for split, heats in plan.SPLITS.items():
         for heat in heats:
             _piece(out, model_folder(run), run.world, split, heat, run.seed)
