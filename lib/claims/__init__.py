@@ -7,6 +7,7 @@ a verdict and one sentence why. The verdict is a rule and nothing else (`verdict
 from lib.claims.claim import MIME, Claim, ClaimTable, verdict
 from lib.claims.harness import harness_claims, lab_harness_claims
 from lib.claims.lab import by_base, lab_claims
+from lib.claims.ptgs import ptgs_claims
 from lib.claims.sharpening import (
     all_claims,
     coverage_crossover,
@@ -48,6 +49,7 @@ __all__ = [
     "larger_cross_earlier",
     "load",
     "polarisation",
+    "ptgs_claims",
     "split_taxes",
     "study",
     "tax_follows_consistency",

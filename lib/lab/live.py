@@ -104,7 +104,7 @@ def differences(live: pd.DataFrame, cached: pd.DataFrame) -> pd.DataFrame:
 
 
 def _batches(tasks, n):
-    """Tasks in the batches of `work.evaluate`: batches alike are rounded alike."""
+    """Tasks in the batches of `evaluation.evaluate`: batches alike are rounded alike."""
     size = max(1, plan.AT_ONCE // n)
     return [tasks[low : low + size] for low in range(0, len(tasks), size)]
 
@@ -141,14 +141,14 @@ def _one_thread() -> None:
 
 
 def _roll_out(folder, world, seed, temperature, tasks, n) -> pd.DataFrame:
-    from lib.lab import work
+    from lib.lab import evaluation
 
     policy = _policy(folder, world, temperature)
-    return work.evaluate(policy, plan.world(world, "test", plan.TASKS), tasks, n, seed=seed)
+    return evaluation.evaluate(policy, plan.world(world, "test", plan.TASKS), tasks, n, seed=seed)
 
 
 @lru_cache(maxsize=1)
 def _policy(folder, world, temperature):
-    from lib.lab import work
+    from lib.lab import evaluation
 
-    return work.open_policy(folder, world, temperature)
+    return evaluation.open_policy(folder, world, temperature)
