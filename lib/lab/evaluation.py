@@ -14,9 +14,7 @@ from lib.policies import Key, LocalPolicy
 from lib.rollouts import roll_out
 from lib.words import Words
 
-AT_ONCE = 1024
-"""Rollouts of one batch, at most."""
-LOT = AT_ONCE // plan.ATTEMPTS
+LOT = plan.AT_ONCE // plan.ATTEMPTS
 """Tasks whose rollouts fill a batch."""
 
 
@@ -44,8 +42,8 @@ def solved(
     keys = [Key(seed, task, attempt) for task in tasks for attempt in range(first, first + n)]
     found = np.zeros((len(tasks), n), dtype=bool)
     row = {task: number for number, task in enumerate(tasks)}
-    for low in range(0, len(keys), AT_ONCE):
-        part = keys[low : low + AT_ONCE]
+    for low in range(0, len(keys), plan.AT_ONCE):
+        part = keys[low : low + plan.AT_ONCE]
         heats = None if heat is None else [heat[key.task] for key in part]
         session = policy.start(part, temperatures=heats)
         for rollout in roll_out(session, world, part, "lab", "policy"):

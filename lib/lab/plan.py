@@ -6,6 +6,7 @@ everything else is exploratory.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from lib import ROOT
@@ -23,6 +24,8 @@ SPLITS = {"test": (0.5, 1.0), "train": (0.5,)}
 BASE_HEATS = (0.3, 0.5, 0.7, 1.0, 1.3)
 """Temperatures at which the bases are evaluated on held-out tasks: RL is not mere cooling."""
 SEEDS = (0, 1, 2, 3, 4)
+AT_ONCE = 1024
+"""Rollouts of one batch of an evaluation, at most."""
 NEW_TOKENS = {"sokoban": 10, "frozenlake": 10, "desk": 24}
 """Tokens of one reply, at most: a call in the longest form, and its end."""
 
@@ -187,6 +190,11 @@ def runs(
         for run in RUNS
         if all(values is None or getattr(run, name) in values for name, values in wanted.items())
     ]
+
+
+def kept_folder(made: Base | Run) -> Path:
+    """Where a committed model is, if it is one."""
+    return DATA / "models" / made.name
 
 
 def world(name: str, split: str, count: int = POOL) -> Environment:

@@ -35,12 +35,12 @@ T_REF = 1.0
 
 def base_folder(base: Base) -> Path:
     """Where the model of a base is, or is to be."""
-    return DATA / "models" / base.name
+    return plan.kept_folder(base)
 
 
 def model_folder(run: Run) -> Path:
     """Where the model of a run is: committed for a few runs."""
-    kept = DATA / "models" / run.name
+    kept = plan.kept_folder(run)
     return kept if kept.exists() else BUILD / run.name / "model"
 
 
@@ -110,7 +110,7 @@ def make_run(run: Run, progress: bool | None = None) -> None:
         tokenizer.save_pretrained(out / "model.part")
         os.replace(out / "model.part", out / "model")
     if run in plan.KEPT:
-        _keep(out / "model", DATA / "models" / run.name)
+        _keep(out / "model", plan.kept_folder(run))
     for split, heats in plan.SPLITS.items():
         for heat in heats:
             _piece(out, model_folder(run), run.world, split, heat, run.seed)
