@@ -320,7 +320,8 @@ class _Attempt:
         if reply.trouble:
             self.outcome = Outcome(None, reply.trouble)
             return
-        self.turns.append(replace(reply.turn, message=len(self.messages)))
+        turn, number = reply.turn, len(self.messages)
+        self.turns.append(turn if turn.message == number else replace(turn, message=number))
         self.messages.append(_printable(reply.message))
         if reply.turn.finish == "context":
             said = "context: the transcript has outgrown the model's context"

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import torch
@@ -187,10 +188,9 @@ class SharedMemory:
         With ``head``, returns the logits after the last token of each, [n, vocabulary].
         """
         high, width = low + len(sequences), max(map(len, sequences))
-        padding = np.array([width - len(s) for s in sequences])
+        padding = width - np.array([len(s) for s in sequences])
         tokens = np.zeros((len(sequences), width), dtype=np.int64)
-        for row, sequence in zip(tokens, sequences, strict=True):
-            row[width - len(sequence) :] = sequence
+        tokens[np.arange(width) >= padding[:, None]] = list(chain.from_iterable(sequences))
         tokens = torch.from_numpy(tokens).to(slots.store.device)
         extent = int(slots.length[low:high].max()) + width
         slots.grow(extent)

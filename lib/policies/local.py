@@ -101,7 +101,7 @@ class _Local:
             ending = self._ending(written)
             self.last[row] = _Said(prompt.replace(BREAK, ""), read, written.tokens, ending)
             turn = Turn(
-                0,
+                len(context.messages),
                 prompt_ids=read,
                 action_ids=written.tokens,
                 logprobs=written.log_probs,

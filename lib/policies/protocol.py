@@ -33,7 +33,7 @@ class Reply:
 
     message: what the policy said; empty where nothing came.
     turn: its tokens and log-probs where known, and why it ended ("stop", "eos", "length",
-        "context"); the number of its message is set by whoever keeps the conversation.
+        "context"); whoever keeps the conversation sets the number of its message right.
     trouble: why no reply could be had (a timeout, a server error), "" if one was. The attempt is
         then missing, not failed.
     ties: tokens that rounding could have changed.

@@ -1,0 +1,206 @@
+"""The lab's machinery at work, and its speed: python tests/bench/lab.py, under 3 minutes.
+
+First what must hold: pre-training from nothing, and RL from a committed base. Then rates, the best
+of several, with the machine's load beside them: on a busy machine they fall with it, and those in
+processor seconds less so.
+"""
+
+import argparse
+import contextlib
+import itertools
+import multiprocessing
+import os
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch starts its threads
+
+import pandas as pd
+import torch
+from transformers.utils import logging
+
+from lib.generation import load
+from lib.lab import plan
+from lib.lab.evaluation import evaluate, open_policy
+from lib.policies import Key
+from lib.pretraining import STAGES, new_model, pretrain
+from lib.ptgs import PTGS
+from lib.rollouts import roll_out
+from lib.training import Tempered, defaults, train
+from lib.words import Words, read_calls
+
+WORLD = "sokoban"
+BASE = plan.DATA / "models" / plan.Base(world=WORLD).name
+
+
+def main():
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    torch.set_num_threads(1)
+    logging.disable_progress_bar()
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = pretraining(Path(folder)) + training(Path(folder))
+    rows += steps() + evaluation()
+    rows.append(("all of this, s", time.perf_counter() - began, "< 180", ""))
+    print(pd.DataFrame(rows, columns=["", "measured", "must reach", "goal"]).to_string(index=False))
+    load_1, load_5, _ = os.getloadavg()
+    print(
+        f"load of the machine: {load_1:.1f} (1 min), {load_5:.1f} (5 min), {os.cpu_count()} cores"
+    )
+
+
+# -------------------------------------------------------------------------------- what must hold
+
+
+def pretraining(folder: Path) -> list[tuple]:
+    """A base from nothing: its loss falls, and its calls come to be ones that can be read."""
+    world = plan.world(WORLD, "train")
+    model, made = new_model(world.words(), "0.06M")
+    corpus = replace(STAGES["base-85"].corpus, native=1.0, chatter=0.0, episodes=48)
+    stage = replace(STAGES["base-35"], corpus=corpus, steps=160)
+    log = pretrain(model, made, world, stage, folder / "base", progress=False)
+    first, last = log[0]["loss"], log[-1]["loss"]
+    assert last < first - 1, f"the loss went from {first} to {last} nats a token"
+    policy = open_policy(folder / "base", WORLD, 1.0)
+    keys = [Key(0, task, 0) for task in world.tasks()[:64]]
+    said = [
+        bool(read_calls(message.content, [world.tool]))
+        for rollout in roll_out(policy.start(keys), world, keys, "bench", "base")
+        for message in rollout.messages
+        if message.role == "assistant"
+    ]
+    valid = sum(said) / len(said)
+    assert valid > 0.9, f"{valid:.1%} of the replies are calls in native form"
+    return [
+        ("pre-training, loss after 20 steps, nats a token", first, "", ""),
+        ("pre-training, loss after 160 steps", last, f"< {first - 1:.2f}", ""),
+        ("replies that are native calls", valid, 0.9, ""),
+    ]
+
+
+def training(folder: Path) -> list[tuple]:
+    """RL with PTGS from a base: pass@1 rises, log-probs agree at T_x, a stopped run ends alike."""
+
+    def run(name, stop_at=None):
+        model, tokenizer = load(BASE)
+        world = plan.world(WORLD, "train")
+        tasks = world.tasks()[:16]
+        settings = defaults("grpo", steps=16, max_new_tokens=plan.NEW_TOKENS[WORLD])
+        sampler = Tempered(PTGS(seed=0, **plan.PTGS[WORLD, "grpo"]))
+        if stop_at:
+            sampler.observe = _stopping(sampler.observe, stop_at)
+        log = train(
+            model, tokenizer, Words(), world, tasks, settings, sampler, folder / name,
+            checkpoint_every=0.0, progress=False,
+        )  # fmt: skip
+        return model.state_dict(), log, sampler.state()
+
+    weights, log, state = run("whole")
+    with contextlib.suppress(KeyboardInterrupt):
+        run("stopped", stop_at=7)
+    weights_2, log_2, state_2 = run("stopped")
+    assert state == state_2
+    assert [_untimed(line) for line in log] == [_untimed(line) for line in log_2]
+    assert all(torch.equal(weights[name], weights_2[name]) for name in weights)
+    gap = max(line["engine_gap"] for line in log)
+    heats = {group["temperature"] for line in log for group in line["groups"]}
+    assert gap < 1e-3, f"a log-prob at T_x is {gap} off the one it was sampled with"
+    assert len(heats) > 100
+    before, after = (sum(line["success"] for line in part) / 4 for part in (log[:4], log[-4:]))
+    assert after > before, f"success of training rollouts went from {before} to {after}"
+    return [
+        ("success in RL, mean of steps 1 to 4", before, "", ""),
+        ("success in RL, mean of steps 13 to 16", after, f"> {before:.2f}", ""),
+        ("largest gap of a log-prob at T_x, nats", gap, "< 0.001", ""),
+        ("a stopped run ends as a whole one, to the bit", True, True, ""),
+    ]
+
+
+def _stopping(observe, step):
+    calls = itertools.count(1)
+
+    def stops(*rows):
+        if next(calls) == step:
+            raise KeyboardInterrupt
+        observe(*rows)
+
+    return stops
+
+
+def _untimed(line):
+    return {name: value for name, value in line.items() if name != "seconds"}
+
+
+# ------------------------------------------------------------------------------------------ speed
+
+
+def steps(count: int = 12) -> list[tuple]:
+    """A GRPO step of 8 groups of 16, as the lab takes them: one thread."""
+    clock = []
+
+    class Clocked(Tempered):
+        def assign(self, *step):
+            clock.append((time.perf_counter(), time.process_time()))
+            return super().assign(*step)
+
+    model, tokenizer = load(BASE)
+    world = plan.world(WORLD, "train")
+    settings = defaults("grpo", steps=count, max_new_tokens=plan.NEW_TOKENS[WORLD])
+    with tempfile.TemporaryDirectory() as folder:
+        sampler = Clocked(PTGS(seed=0))
+        train(
+            model, tokenizer, Words(), world, world.tasks(), settings, sampler, folder,
+            progress=False,
+        )  # fmt: skip
+    wall, cpu = (
+        sorted(later[i] - one[i] for one, later in itertools.pairwise(clock[1:])) for i in (0, 1)
+    )
+    return [
+        ("GRPO step of 8 x 16, s: best", wall[0], 0.6, 0.3),
+        ("GRPO step of 8 x 16, s: median", wall[len(wall) // 2], "", ""),
+        ("the same in processor seconds: best", cpu[0], "", ""),
+    ]
+
+
+def evaluation(processes: int = 2, repeats: int = 4) -> list[tuple]:
+    """Rollouts a second of processes of one thread each, side by side, as the lab evaluates."""
+    spawn = multiprocessing.get_context("spawn")
+    together = spawn.Barrier(processes)
+    with spawn.Pool(processes, _begin, (together,)) as pool:
+        found = pool.map(_evaluate, [repeats] * processes, chunksize=1)
+    wall = sum(max(rate[0] for rate in one) for one in found)
+    cpu = max(rate[1] for one in found for rate in one)
+    return [
+        (f"evaluation, rollouts/s of {processes} processes", wall, 400, 800),
+        ("evaluation, rollouts a processor second", cpu, "", ""),
+    ]
+
+
+def _begin(barrier):
+    global together
+    together = barrier
+    torch.set_num_threads(1)
+    logging.disable_progress_bar()
+
+
+def _evaluate(repeats):
+    """Rollouts a second and a processor second, of each repeat."""
+    world = plan.world(WORLD, "test", plan.TASKS)
+    policy = open_policy(BASE, WORLD, 0.5)
+    tasks = world.tasks()[:8]
+    evaluate(policy, world, tasks, 4, seed=0)
+    rates = []
+    for _ in range(repeats):
+        together.wait()
+        wall, cpu = time.perf_counter(), time.process_time()
+        evaluate(policy, world, tasks, plan.ATTEMPTS, seed=0)
+        count = len(tasks) * plan.ATTEMPTS
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        rates.append((count / wall, count / cpu))
+    return rates
+
+
+if __name__ == "__main__":
+    main()
