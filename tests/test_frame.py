@@ -60,7 +60,7 @@ FLOORS = {
     "pretraining": ["envs", "words"],
     "training": ["ptgs", "generation", "policies", "envs", "rollouts"],
     "lab": ["pretraining", "training"],
-    "advantage": ["trajectory", "generation", "policies", "metrics"],
+    "advantage": ["trajectory", "rollout_files", "generation", "policies", "manifest"],
     "importers": ["outcomes", "trajectory"],
     "claims": ["metrics", "published", "outcomes", "ablation"],
     "plotting": [],
@@ -81,6 +81,8 @@ FLOORS = {
             "packaged_models",
             "training",
             "words",
+            "advantage",
+            "rollout_files",
         ),
     ],
 }

@@ -17,7 +17,7 @@ TOP_K = 20
 """Tokens of the mean log-prob that confidence is made of, likeliest first."""
 LOGITS_AT_ONCE = 2**25
 """Logits that are held at once, 128 MB in float32."""
-TOKENS_AT_ONCE = 8192
+TOKENS_AT_ONCE = 4096
 """Tokens of one forward pass, padding included, unless one sequence is longer."""
 
 
@@ -152,14 +152,18 @@ def score_tokens(
 ) -> list[TokenScores]:
     """Score every action token of the readings, in their order; one forward pass reads each.
 
+    Readings that are the same, as many attempts of a sure policy are, are read once.
+
     top_k: of a smaller vocabulary, all tokens.  tokens_at_once, logits_at_once: for memory.
     progress: a bar over tokens; None shows it on a terminal only.
     """
     if top_k < 1:
         raise ValueError(f"top_k is {top_k}: expected at least 1")
     _check_ids(model, readings)
-    found: list[TokenScores] = [TokenScores(np.zeros(0), np.zeros(0)) for _ in readings]
-    full = [i for i, reading in enumerate(readings) if len(reading.tokens)]
+    first: dict[tuple, int] = {}
+    same = [first.setdefault(_content(reading), i) for i, reading in enumerate(readings)]
+    found = {i: TokenScores(np.zeros(0), np.zeros(0)) for i in first.values()}
+    full = [i for i in found if len(readings[i].tokens)]
     read = [sum(map(len, readings[i].sequences)) for i in full]
     shown = None if progress is None else not progress
     with tqdm(total=sum(read), unit="token", unit_scale=True, disable=shown) as bar:
@@ -172,7 +176,12 @@ def score_tokens(
             for i, *values in zip(these, *parts, strict=True):
                 found[i] = TokenScores(*values)
             bar.update(sum(read[j] for j in lot))
-    return found
+    return [found[i] for i in same]
+
+
+def _content(reading: Reading) -> tuple:
+    arrays = (reading.sequence.tobytes(), reading.position.tobytes(), reading.tokens.tobytes())
+    return (tuple(map(tuple, reading.sequences)), *arrays)
 
 
 def _score_lot(model, actions, top_k, logits_at_once) -> tuple[np.ndarray, np.ndarray]:
