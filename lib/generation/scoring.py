@@ -15,8 +15,8 @@ from tqdm import tqdm
 
 TOP_K = 20
 """Tokens of the mean log-prob that confidence is made of, likeliest first."""
-LOGITS_AT_ONCE = 2**25
-"""Logits that are held at once, 128 MB in float32."""
+LOGITS_AT_ONCE = 2**24
+"""Logits that are held at once, 64 MB in float32."""
 TOKENS_AT_ONCE = 4096
 """Tokens of one forward pass, padding included, unless one sequence is longer."""
 
