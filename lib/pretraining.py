@@ -5,8 +5,10 @@ calls in mixed forms and sometimes chatter instead. So a base model knows much m
 in one attempt, which is what post-training then sharpens.
 """
 
+import json
 import os
 import random
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,28 +124,29 @@ def pretrain(
     out: str | Path,
     *,
     seed: int = 0,
-    every: int = 50,
+    checkpoint_every: float = 40.0,
     progress: bool | None = None,
 ) -> list[dict[str, Any]]:
     """Train `model` in place on fresh episodes, and save it with its tokenizer as a folder `out`.
 
     The loss is over all tokens: a base models the world as well as those who act in it. Every
-    `every` steps the state is saved beside `out`; a rerun goes on there, exactly. Returns the
-    losses, a row for every 20 steps: `step`, `loss` in nats a token.
+    `checkpoint_every` seconds the state is saved beside `out`; a rerun goes on there, exactly.
+    Returns the losses, a row for every 20 steps: `step`, `loss` in nats a token. They are also in
+    `loss.json` in the folder, which is there once all else of it is.
     """
     out = Path(out)
     part = out.with_name(f"{out.name}.part")
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=stage.learning_rate, betas=(0.9, 0.95), weight_decay=0.01
     )
-    start, log = 0, []
+    start, log, losses = 0, [], []
     if part.exists():
         state = torch.load(part, weights_only=True)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
-        start, log = state["step"], state["log"]
+        start, log, losses = state["step"], state["log"], state["losses"]
     model.train()
-    losses = []
+    saved = time.monotonic()
     steps = tqdm(
         range(start, stage.steps),
         initial=start,
@@ -169,12 +172,15 @@ def pretrain(
             log.append({"step": step + 1, "loss": round(sum(losses) / len(losses), 5)})
             steps.set_postfix(loss=log[-1]["loss"], refresh=False)
             losses = []
-        if (step + 1) % every == 0 and step + 1 < stage.steps:
+        if time.monotonic() - saved >= checkpoint_every or step + 1 == stage.steps:
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            _save(state | {"step": step + 1, "log": log}, part)
+            _save(state | {"step": step + 1, "log": log, "losses": losses}, part)
+            saved = time.monotonic()
     model.eval()
     model.save_pretrained(out)
     made.save_pretrained(out)
+    (out / ".loss.json").write_text(json.dumps(log), encoding="utf-8")
+    os.replace(out / ".loss.json", out / "loss.json")
     part.unlink(missing_ok=True)
     return log
 

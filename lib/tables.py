@@ -14,13 +14,13 @@ def crossover_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
     return _by_comparison(
         studies,
         lambda tax: {
-            "pass@1 base": _number(tax.coverage_base.at(1).value),
-            "pass@1 post": _number(tax.coverage_post.at(1).value),
-            f"pass@{K} base": _number(tax.coverage_base.at(K).value),
-            f"pass@{K} post": _number(tax.coverage_post.at(K).value),
+            "pass@1 base": number(tax.coverage_base.at(1).value),
+            "pass@1 post": number(tax.coverage_post.at(1).value),
+            f"pass@{K} base": number(tax.coverage_base.at(K).value),
+            f"pass@{K} post": number(tax.coverage_post.at(K).value),
             f"gap at {K}": shown(tax.gap.at(K)),
             "k*": shown_crossover(tax.crossover),
-            "P(cross)": _number(tax.crossover.probability, 2),
+            "P(cross)": number(tax.crossover.probability, 2),
         },
     )
 
@@ -31,11 +31,11 @@ def tax_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
     return _by_comparison(
         studies,
         lambda tax: {
-            "A base": _number(tax.A_base.at(K).value, 2),
-            "A post": _number(tax.A_post.at(K).value, 2),
+            "A base": number(tax.A_base.at(K).value, 2),
+            "A post": number(tax.A_post.at(K).value, 2),
             f"Tax_A({K})": shown(tax.tax_A.at(K), 2),
-            "S base": _number(tax.S_base.at(K).value, 4),
-            "S post": _number(tax.S_post.at(K).value, 4),
+            "S base": number(tax.S_base.at(K).value, 4),
+            "S post": number(tax.S_post.at(K).value, 4),
             f"Tax_S({K})": shown(tax.tax_S.at(K), 4),
         },
     )
@@ -87,11 +87,11 @@ def agreement_table(
 def _agreement(found: claims.Agreement) -> dict[str, str]:
     interval = "-" if np.isnan(found.low) else f"{found.low:.2f} to {found.high:.2f}"
     return {
-        "Spearman": _number(found.rho, 2),
-        "sd over splits": _number(found.sd, 2),
-        "pass@1 gap out": _number(found.partial, 2),
+        "Spearman": number(found.rho, 2),
+        "sd over splits": number(found.sd, 2),
+        "pass@1 gap out": number(found.partial, 2),
         "95 % interval": interval,
-        "one pair left out": f"{_number(found.least, 2)} to {_number(found.most, 2)}",
+        "one pair left out": f"{number(found.least, 2)} to {number(found.most, 2)}",
     }
 
 
@@ -137,11 +137,12 @@ def shown(band: metrics.Band, digits: int = 3) -> str:
     """
     if np.isnan(band.value):
         return "-"
-    value, low, high = (_number(part, digits) for part in band)
+    value, low, high = (number(part, digits) for part in band)
     return value if np.isnan(band.low) else f"{value} [{low}, {high}]"
 
 
-def _number(value, digits=3) -> str:
+def number(value: float, digits: int = 3) -> str:
+    """A number as text; a dash where it is undefined, and no minus before a zero."""
     if np.isnan(value):
         return "-"
     text = f"{value:.{digits}f}"

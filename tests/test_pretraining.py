@@ -70,7 +70,9 @@ def test_the_loss_falls_and_the_folder_loads(tmp_path):
 def test_a_stopped_run_goes_on_exactly(tmp_path, monkeypatch):
     def run(name):
         model, made = new_model(WORLD.words(), "0.06M")
-        pretrain(model, made, WORLD, SHORT, tmp_path / name / "m", every=3, progress=False)
+        pretrain(
+            model, made, WORLD, SHORT, tmp_path / name / "m", checkpoint_every=0.0, progress=False
+        )
         return model.state_dict()
 
     whole = run("whole")

@@ -1,4 +1,4 @@
-"""From token scores to steps and trajectories, in every way that METHODS of the field name.
+"""From token scores to steps and trajectories, by every aggregation that the paper names.
 
 The progress advantage of a step is beta log [pi(a|s) / pi_ref(a|s)] (arXiv 2606.26080). For the
 optimum of KL-regularised RL it is the soft advantage Q* - V* where token scores are *summed*;

@@ -5,7 +5,9 @@ a verdict and one sentence why. The verdict is a rule and nothing else (`verdict
 """
 
 from lib.claims.claim import MIME, Claim, ClaimTable, verdict
-from lib.claims.harness import harness_claims
+from lib.claims.harness import harness_claims, lab_harness_claims
+from lib.claims.lab import by_base, lab_claims
+from lib.claims.ptgs import ptgs_claims
 from lib.claims.sharpening import (
     all_claims,
     coverage_crossover,
@@ -38,12 +40,16 @@ __all__ = [
     "Study",
     "agreement",
     "all_claims",
+    "by_base",
     "coverage_crossover",
     "few_rollouts_predict",
     "harness_claims",
+    "lab_claims",
+    "lab_harness_claims",
     "larger_cross_earlier",
     "load",
     "polarisation",
+    "ptgs_claims",
     "split_taxes",
     "study",
     "tax_follows_consistency",

@@ -18,6 +18,7 @@ class Claim:
 
     value, low, high: the estimate and its 95 % interval, NaN where there is none.
     of: the number of cases, where value counts cases.  published: the figure as printed, if any.
+    digits: decimals that are shown.
     """
 
     statement: str
@@ -28,6 +29,7 @@ class Claim:
     verdict: str
     why: str
     of: int | None = None
+    digits: int = 2
 
     def row(self) -> dict[str, str]:
         """The claim as it is shown: one string a column."""
@@ -45,7 +47,7 @@ class Claim:
     def _shown(self, number: float) -> str:
         if np.isnan(number):
             return "-"
-        text = f"{number:.0f}" if self.of else f"{number:.2f}"
+        text = f"{number:.{0 if self.of else self.digits}f}"
         return text.removeprefix("-") if float(text) == 0 else text
 
 

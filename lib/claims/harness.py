@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from lib import ablation, published
+from lib import ablation, outcomes, published
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
 from lib.metrics import MARGIN
-
-NATIVE = "chat template, lenient"
 
 
 def harness_claims(table: pd.DataFrame, base: str, post: str, budgets: Sequence[int]) -> ClaimTable:
@@ -28,18 +26,35 @@ def harness_claims(table: pd.DataFrame, base: str, post: str, budgets: Sequence[
     )
 
 
-def _lift(table, pair, without, having, k, direction) -> Claim:
+def lab_harness_claims(
+    table: pd.DataFrame, bases: Sequence[str], post: str, budgets: Sequence[int]
+) -> ClaimTable:
+    """The same of the lab's models: both parts of its harness against the native form alone.
+
+    table: conditions as `lib.lab.ablation.conditions` makes them; bases, post: pairs in it.
+    """
+    models = [*((base, +1) for base in bases), (post, -1)]
+    return ClaimTable(
+        _lift(table, pair, "native", "both", k, direction, place="in the lab, ")
+        for pair, direction in models
+        for k in budgets
+    )
+
+
+def _lift(table, pair, without, having, k, direction, place="") -> Claim:
     """One condition against another: a claim that pass@k rises (direction 1) or falls (-1)."""
     does = "raises" if direction > 0 else "lowers"
     kind = "base" if direction > 0 else "post-trained"
-    statement = f"the harness {does} pass@{k} of a {kind} model: {pair}"
+    statement = f"{place}the harness {does} pass@{k} of a {kind} model"
+    statement += "" if pair == kind else f": {pair}"
     printed = _printed(k) if direction > 0 else "shown as a figure"
     cells = table[(table["pair"] == pair) & table["arm"].isin([without, having])]
     if cells["arm"].nunique() < 2:
         return not_tested(statement, printed, f"needs the conditions {without!r} and {having!r}")
     found = ablation.lift(table, pair, without, having, k)
-    if not cells["passed"].any():
-        attempts = len(cells)
+    counted = outcomes.counts(cells.drop(columns="valid_call", errors="ignore"))
+    if not counted["c"].any():
+        attempts = counted[["n", "missing"]].to_numpy().sum()
         why = f"none of {attempts} attempts succeeded: too weak a model for these tasks"
         return not_tested(statement, printed, why)
     low, high = sorted((direction * found.low, direction * found.high))

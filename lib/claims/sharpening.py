@@ -78,7 +78,7 @@ def tax_positive(studies: Sequence[Study]) -> Claim:
         [(one.tax.tax_S.value[-1], one.tax.samples["tax_S"][:, -1]) for one in defined],
         statement,
         printed,
-        ("not positive: " + ", ".join(others) if others else "positive in every case")
+        (f"not positive: {_listed(others)}" if others else "positive in every case")
         + (f"; undefined in {undefined} (pass@1 = 1)" if undefined else ""),
     )
 
@@ -168,6 +168,11 @@ def larger_cross_earlier(studies: Sequence[Study]) -> Claim:
 
 
 # What the claims share ----------------------------------------------------------------------
+
+
+def _listed(names, most=6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _count_claim(cases, statement, printed, why) -> Claim:

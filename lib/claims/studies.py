@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lib import ROOT, metrics, outcomes, published
+from lib.lab import comparisons
 
 FEWEST_PAIRS = 8
 """With fewer model pairs, resampling pairs gives no interval worth the name."""
@@ -30,14 +31,18 @@ class Study(NamedTuple):
 def load(
     source: str, *, pairs: Sequence[str] | None = None, benchmarks: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """A table of outcomes by its source: "published", or a path as `outcomes.read` takes it.
+    """A table of outcomes by its source: "published", "lab", or a path as `outcomes.read` takes it.
 
+    "lab" has the runs whose models are committed, or those of all its runs that `pairs` names.
     A relative path that does not exist here is looked for from the root of the checkout.
     pairs, benchmarks: keep only these, in this order; None keeps all. Raises OutcomesError for a
     name that the table does not have.
     """
     if source == "published":
         table = outcomes.validate(published.rollout_counts(), source="published counts")
+    elif source == "lab":
+        table = comparisons.every()
+        table = comparisons.of(comparisons.SHOWN, table) if pairs is None else table
     else:
         here = Path(source)
         table = outcomes.read(here if here.exists() else ROOT / here)

@@ -4,7 +4,9 @@ All of it was fixed before the first result was seen; `PRIMARY` is what the verd
 everything else is exploratory.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from lib import ROOT
@@ -22,6 +24,8 @@ SPLITS = {"test": (0.5, 1.0), "train": (0.5,)}
 BASE_HEATS = (0.3, 0.5, 0.7, 1.0, 1.3)
 """Temperatures at which the bases are evaluated on held-out tasks: RL is not mere cooling."""
 SEEDS = (0, 1, 2, 3, 4)
+AT_ONCE = 1024
+"""Rollouts of one batch of an evaluation, at most."""
 NEW_TOKENS = {"sokoban": 10, "frozenlake": 10, "desk": 24}
 """Tokens of one reply, at most: a call in the longest form, and its end."""
 
@@ -33,6 +37,8 @@ class Base:
     world: str
     size: str = "0.25M"
     kind: str = "base-85"
+
+    needs = ()
 
     @property
     def name(self) -> str:
@@ -60,15 +66,55 @@ class Run:
         return Base(world=self.world, size=self.size)
 
     @property
-    def needs(self) -> "Run | None":
+    def replays(self) -> "Run | None":
         """The run whose temperatures it replays."""
         if self.sampler not in ("yoked", "shuffled"):
             return None
         return Run(**{**asdict(self), "sampler": "ptgs"})
 
+    @property
+    def needs(self) -> tuple["Work", ...]:
+        """What must be there before it."""
+        return (self.base, self.replays) if self.replays else (self.base,)
+
     def settings(self) -> dict[str, Any]:
         """Its columns in the tables of results."""
         return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pilots:
+    """A comparison of `lib.lab.pilots`, of the "base" of a world or of a "post"-trained model."""
+
+    world: str
+    policy: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.world}-pilots-{self.policy}"
+
+    @property
+    def model(self) -> "Base | Run":
+        """What made the policy."""
+        run = Run(world=self.world, algorithm="grpo", sampler="fixed", seed=0)
+        return run.base if self.policy == "base" else run
+
+    @property
+    def needs(self) -> tuple["Work", ...]:
+        return (self.model,)
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A policy trained on one icy level, to be set beside the exact optimum (`lib.lab.lake`)."""
+
+    name = "lake"
+    base = Base(world="frozenlake")
+    needs = (base,)
+
+
+Work = Base | Run | Pilots | Lake
+"""A piece of work: its `name`, and in `needs` what must be there before it."""
 
 
 def _grid(world, algorithm, samplers=("fixed", "ptgs", "yoked"), seeds=SEEDS, **more) -> list[Run]:
@@ -109,15 +155,46 @@ PTGS = {
 """The paper's arguments of PTGS where they differ from its defaults (METHODS 4 of the paper)."""
 
 
-WORK: list[Base | Run] = list(
+WORK: list[Work] = list(
     dict.fromkeys(
         [
             *(one for run in RUNS for one in (run.base, run)),
             *(Base(world=world, kind="base-35") for world in WORLDS),
+            *(
+                Pilots(world=world, policy=policy)
+                for world in WORLDS
+                for policy in ("base", "post")
+            ),
+            Lake(),
         ]
     )
 )
-"""All that is made, in this order: each base before its first run, those for the ablation last."""
+"""All that is made, in this order: each base before its first run, those for the ablation later."""
+
+
+def runs(
+    worlds: Sequence[str] | None = None,
+    algorithms: Sequence[str] | None = None,
+    samplers: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> list[Run]:
+    """The runs of the plan with these values; None takes all."""
+    wanted = {"world": worlds, "algorithm": algorithms, "sampler": samplers, "seed": seeds}
+    for name, values in wanted.items():
+        known = list(dict.fromkeys(getattr(run, name) for run in RUNS))
+        unknown = [value for value in values or () if value not in known]
+        if unknown:
+            raise ValueError(f"{name} {unknown[0]!r}: the lab has {', '.join(map(str, known))}")
+    return [
+        run
+        for run in RUNS
+        if all(values is None or getattr(run, name) in values for name, values in wanted.items())
+    ]
+
+
+def kept_folder(made: Base | Run) -> Path:
+    """Where a committed model is, if it is one."""
+    return DATA / "models" / made.name
 
 
 def world(name: str, split: str, count: int = POOL) -> Environment:

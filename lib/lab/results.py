@@ -12,7 +12,10 @@ from lib.lab import plan
 RUN = ["world", "size", "algorithm", "sampler", "rate", "seed"]
 """Columns that tell one run from another."""
 
-MEASURES = ("pass@1", "pass@128", "pass^8", "A", "S", "Tax_A", "Tax_S", "gap@128", "crossover")
+
+def measures(K: int = plan.ATTEMPTS) -> list[str]:
+    """The columns of `scores`: what is measured of a run at a largest budget K."""
+    return ["pass@1", f"pass@{K}", "pass^8", "A", "S", "Tax_A", "Tax_S", f"gap@{K}", "crossover"]
 
 
 def read(name: str, folder: str | Path | None = None) -> pd.DataFrame:
@@ -89,32 +92,68 @@ def label(run: dict) -> str:
 
 
 def scores(
-    evaluations: pd.DataFrame, split: str = "test", temperature: float = 0.5, **wanted
+    evaluations: pd.DataFrame,
+    split: str = "test",
+    temperature: float = 0.5,
+    K: int = plan.ATTEMPTS,
+    **wanted,
 ) -> pd.DataFrame:
-    """Every run on its own: a row a run with the columns of `RUN` and `MEASURES`.
+    """Every run on its own: a row a run with the columns of `RUN` and of `measures`.
 
-    gap@128 is pass@128 of the base minus that of the run; crossover is NaN if there is none.
+    The taxes and gap@K, pass@K of the base minus that of the run, are against the base at the same
+    temperature, NaN where it was not evaluated; crossover is infinite if there is none within K.
     """
     trained = posts(evaluations, split, temperature, **wanted)
     rows = []
     for key, run in trained.groupby(RUN, sort=False):
         told = dict(zip(RUN, key, strict=True))
         start = base(evaluations, split, temperature, world=told["world"], size=told["size"])
-        start = start.set_index("task").loc[run["task"]]
-        rows.append(told | _measures(_counts(run), _counts(start)))
-    return pd.DataFrame(rows, columns=[*RUN, *MEASURES])
+        start = start[start["task"].isin(run["task"])]
+        rows.append(told | _measures(_counts(run), _counts(start), K))
+    return pd.DataFrame(rows, columns=[*RUN, *measures(K)])
 
 
-def base_scores(evaluations: pd.DataFrame, split: str = "test", **wanted) -> pd.DataFrame:
+def base_scores(
+    evaluations: pd.DataFrame, split: str = "test", K: int = plan.ATTEMPTS, **wanted
+) -> pd.DataFrame:
     """The bases, a row for each world, size and temperature, with their own measures."""
+    columns = ["world", "size", "temperature", "pass@1", f"pass@{K}", "pass^8", "A", "S"]
     rows = []
     cells = select(
         evaluations, kind="base-85", split=split, cue=False, parser="exact", **wanted
     ).groupby(["world", "size", "temperature"], sort=False)
     for key, cell in cells:
         told = dict(zip(["world", "size", "temperature"], key, strict=True))
-        rows.append(told | _own_measures(_counts(cell)))
-    return pd.DataFrame(rows)
+        rows.append(told | _own_measures(_counts(cell), K))
+    return pd.DataFrame(rows, columns=columns)
+
+
+def curves(
+    evaluations: pd.DataFrame,
+    split: str = "test",
+    temperature: float = 0.5,
+    K: int = plan.ATTEMPTS,
+    **wanted,
+) -> pd.DataFrame:
+    """Mean pass@k over tasks, a row a run and budget: the columns of `RUN`, `k`, `coverage`.
+
+    The base of the runs that are wanted comes first, with "base" as its sampler.
+    """
+    trained = posts(evaluations, split, temperature, **wanted)
+    known = trained[["world", "size"]].drop_duplicates()
+    starts = base(evaluations, split, temperature).merge(known).assign(sampler="base")
+    rows = []
+    for key, cell in pd.concat([starts, trained]).groupby(RUN, sort=False):
+        curve = metrics.coverage_curve(_counts(cell), K)
+        told = dict(zip(RUN, key, strict=True))
+        rows.append(pd.DataFrame({"k": range(1, K + 1), "coverage": curve}).assign(**told))
+    empty = pd.DataFrame(columns=[*RUN, "k", "coverage"])
+    return pd.concat(rows, ignore_index=True)[list(empty)] if rows else empty
+
+
+def budget(evaluations: pd.DataFrame) -> int:
+    """The largest budget that every task of every evaluation allows."""
+    return int(evaluations["n"].min())
 
 
 def differences(
@@ -123,11 +162,17 @@ def differences(
     """Arm minus arm of the same seed: the columns `by`, `value`, `low`, `high`, `seeds`.
 
     table: as `scores` makes it.  The seed is what was repeated, on the same tasks, so the interval
-    is a t-interval over seeds (`metrics.t_interval`).
+    is a t-interval over seeds (`metrics.t_interval`). A seed without either arm is left out.  `by`
+    must tell apart all but arms and seeds; raises ValueError otherwise.
     """
     rows = []
     groups = table.groupby(list(by), sort=False) if by else [((), table)]
     for key, group in groups:
+        if group.duplicated(["seed", "sampler"]).any():
+            raise ValueError(
+                f"several runs of one arm and seed in {key or 'the table'}: name in "
+                f"`by`, now {list(by)}, what tells them apart"
+            )
         wide = group.set_index(["seed", "sampler"])[measure].unstack("sampler")  # noqa: PD010
         if not {arm, against} <= set(wide.columns):
             continue
@@ -139,15 +184,15 @@ def differences(
             | {"measure": measure, "arm": arm, "against": against}
             | {"value": band.value, "low": band.low, "high": band.high, "seeds": len(found)}
         )
-    return pd.DataFrame(rows)
+    told = ["measure", "arm", "against", "value", "low", "high", "seeds"]
+    return pd.DataFrame(rows, columns=[*by, *told])
 
 
 def _counts(cell: pd.DataFrame) -> metrics.Counts:
     return metrics.Counts(cell["c"].to_numpy(), cell["n"].to_numpy())
 
 
-def _own_measures(cell: metrics.Counts) -> dict[str, float]:
-    K = plan.ATTEMPTS
+def _own_measures(cell: metrics.Counts, K: int) -> dict[str, float]:
     curve = metrics.coverage_curve(cell, K)
     area = metrics.scalability(curve, K)
     return {
@@ -159,14 +204,16 @@ def _own_measures(cell: metrics.Counts) -> dict[str, float]:
     }
 
 
-def _measures(run: metrics.Counts, start: metrics.Counts) -> dict[str, float]:
-    K = plan.ATTEMPTS
-    ours, theirs = _own_measures(run), _own_measures(start)
-    curves = [metrics.coverage_curve(cell, K) for cell in (start, run)]
-    crossing = float(metrics.crossover(*curves))
+def _measures(run: metrics.Counts, start: metrics.Counts, K: int) -> dict[str, float]:
+    ours = _own_measures(run, K)
+    if len(start.c) != len(run.c):
+        return ours | dict.fromkeys(("Tax_A", "Tax_S", f"gap@{K}", "crossover"), np.nan)
+    theirs = _own_measures(start, K)
     return ours | {
         "Tax_A": theirs["A"] - ours["A"],
         "Tax_S": theirs["S"] - ours["S"],
         f"gap@{K}": theirs[f"pass@{K}"] - ours[f"pass@{K}"],
-        "crossover": crossing if np.isfinite(crossing) else np.nan,
+        "crossover": float(
+            metrics.crossover(*(metrics.coverage_curve(cell, K) for cell in (start, run)))
+        ),
     }

@@ -9,58 +9,25 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 import torch
 
-from lib.envs import Environment
-from lib.generation import Engine, Sampling, load
-from lib.lab import plan
-from lib.lab.plan import BUILD, DATA, Base, Run
-from lib.policies import Key, LocalPolicy
+from lib.generation import load
+from lib.lab import lake, plan
+from lib.lab.evaluation import evaluate, in_lots, open_policy, write_table
+from lib.lab.pilots import compare
+from lib.lab.plan import BUILD, DATA, Base, Lake, Pilots, Run, Work
 from lib.pretraining import STAGES, new_model, pretrain
 from lib.ptgs import PTGS
-from lib.rollouts import roll_out
 from lib.training import Fixed, Sampler, Shuffled, Tempered, Yoked, defaults, train
 from lib.words import Words
 
-AT_ONCE = 1024
-"""Rollouts of one batch of an evaluation."""
-
-
-def evaluate(
-    policy: LocalPolicy,
-    world: Environment,
-    tasks: Sequence[str],
-    n: int,
-    *,
-    seed: int,
-    heat: Mapping[str, float] | None = None,
-    first: int = 0,
-) -> pd.DataFrame:
-    """Successes of n rollouts of each task: columns `task`, `n`, `c`.
-
-    heat: temperatures by task, in place of the policy's own.  first: number of the first attempt.
-    """
-    keys = [Key(seed, task, attempt) for task in tasks for attempt in range(first, first + n)]
-    solved = dict.fromkeys(tasks, 0)
-    for low in range(0, len(keys), AT_ONCE):
-        part = keys[low : low + AT_ONCE]
-        heats = None if heat is None else [heat[key.task] for key in part]
-        session = policy.start(part, temperatures=heats)
-        for rollout in roll_out(session, world, part, "lab", "policy"):
-            solved[rollout.task] += rollout.passed is True
-    return pd.DataFrame({"task": list(tasks), "n": n, "c": list(solved.values())})
-
-
-def open_policy(folder: Path, world: str, temperature: float, **dialect) -> LocalPolicy:
-    """A model of the lab as a policy; `dialect` are the arguments of `lib.words.Words`."""
-    model, tokenizer = load(folder)
-    sampling = Sampling(temperature=temperature, max_new_tokens=plan.NEW_TOKENS[world])
-    return LocalPolicy(Engine(model, tokenizer), Words(**dialect), sampling, name=folder.name)
+T_REF = 1.0
+"""Temperature of an arm that is not tempered; the middle of those that PTGS chooses."""
 
 
 # ------------------------------------------------------------------------------- pieces of work
@@ -68,12 +35,12 @@ def open_policy(folder: Path, world: str, temperature: float, **dialect) -> Loca
 
 def base_folder(base: Base) -> Path:
     """Where the model of a base is, or is to be."""
-    return DATA / "models" / base.name
+    return plan.kept_folder(base)
 
 
 def model_folder(run: Run) -> Path:
     """Where the model of a run is: committed for a few runs."""
-    kept = DATA / "models" / run.name
+    kept = plan.kept_folder(run)
     return kept if kept.exists() else BUILD / run.name / "model"
 
 
@@ -83,21 +50,20 @@ def make_base(base: Base, progress: bool | None = None) -> None:
     What is kept is rounded before anything starts from it, so all of the lab means the same model.
     """
     world = plan.world(base.world, "train")
-    model, tokenizer = new_model(world.words(), base.size)
-    logs = []
-    for kind, stage in STAGES.items():
-        there = BUILD / "bases" / f"{base.world}-{base.size}" / kind
-        if not (there / "loss.json").exists():
-            log = pretrain(model, tokenizer, world, stage, there, progress=progress)
-            (there / "loss.json").write_text(json.dumps(log))
-        model = load(there)[0]
-        columns = {"world": base.world, "size": base.size, "kind": kind}
-        logs += [columns | row for row in json.loads((there / "loss.json").read_text())]
-        if kind == base.kind:
-            break
-    pieces = BUILD / base.name
-    pieces.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(logs).query("kind == @base.kind").to_parquet(pieces / "losses.parquet")
+    stages = BUILD / "bases" / f"{base.world}-{base.size}"
+    with _lock(stages / "lock", wait=True):  # the other base of the world stands on the same stages
+        model, tokenizer = new_model(world.words(), base.size)
+        for kind, stage in STAGES.items():
+            there = stages / kind
+            if not (there / "loss.json").exists():
+                pretrain(model, tokenizer, world, stage, there, progress=progress)
+            model = load(there)[0]
+            if kind == base.kind:
+                break
+    losses = pd.DataFrame(json.loads((there / "loss.json").read_text(encoding="utf-8")))
+    columns = {"world": base.world, "size": base.size, "kind": base.kind}
+    (BUILD / base.name).mkdir(parents=True, exist_ok=True)
+    write_table(losses.assign(**columns), BUILD / base.name / "losses.parquet")
     _keep(there, base_folder(base))
 
 
@@ -105,7 +71,8 @@ def _keep(source: Path, target: Path) -> None:
     """Copy a model in half precision; the folder is there whole or not at all."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    part = target.with_name(f".{target.name}.{os.getpid()}")
+    part = target.with_name(f".{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
     AutoModelForCausalLM.from_pretrained(source, dtype=torch.float16).save_pretrained(part)
     AutoTokenizer.from_pretrained(source).save_pretrained(part)
     (part / "generation_config.json").unlink(missing_ok=True)
@@ -133,19 +100,22 @@ def make_run(run: Run, progress: bool | None = None) -> None:
             world,
             world.tasks(),
             settings,
-            _sampler(run),
+            sampler_of(run),
             out,
             checkpoint_every=45.0,
             progress=progress,
         )
+        shutil.rmtree(out / "model.part", ignore_errors=True)
         model.save_pretrained(out / "model.part")
         tokenizer.save_pretrained(out / "model.part")
         os.replace(out / "model.part", out / "model")
     if run in plan.KEPT:
-        _keep(out / "model", DATA / "models" / run.name)
+        _keep(out / "model", plan.kept_folder(run))
     for split, heats in plan.SPLITS.items():
         for heat in heats:
             _piece(out, model_folder(run), run.world, split, heat, run.seed)
+    if run.world == "desk":
+        _read_in_every_way(out, model_folder(run), run.world, run.seed)
 
 
 def evaluate_base(base: Base) -> None:
@@ -156,9 +126,14 @@ def evaluate_base(base: Base) -> None:
             _piece(out, base_folder(base), base.world, "test", heat, 0)
         _piece(out, base_folder(base), base.world, "train", 0.5, 0)
     if base.size == "0.25M":
-        for cue in (False, True):
-            for parser in ("exact", "lenient"):
-                _piece(out, base_folder(base), base.world, "test", 1.0, 0, cue=cue, parser=parser)
+        _read_in_every_way(out, base_folder(base), base.world, 0)
+
+
+def _read_in_every_way(out, folder, world_name, seed) -> None:
+    """The harness ablation: with the cue and without, read exactly and leniently."""
+    for cue in (False, True):
+        for parser in ("exact", "lenient"):
+            _piece(out, folder, world_name, "test", 1.0, seed, cue=cue, parser=parser)
 
 
 def _piece(out, folder, world_name, split, heat, seed, cue=False, parser="exact") -> None:
@@ -167,23 +142,46 @@ def _piece(out, folder, world_name, split, heat, seed, cue=False, parser="exact"
         return
     world = plan.world(world_name, split, plan.TASKS)
     policy = open_policy(folder, world_name, heat, cue=cue, parser=parser)
-    found = evaluate(policy, world, world.tasks(), plan.ATTEMPTS, seed=seed)
-    found = found.assign(split=split, temperature=heat, cue=cue, parser=parser)
-    part = path.with_name(f".{path.name}")
-    found.to_parquet(part)
-    os.replace(part, path)
+
+    def measure(tasks):
+        found = evaluate(policy, world, tasks, plan.ATTEMPTS, seed=seed)
+        return found.assign(split=split, temperature=heat, cue=cue, parser=parser)
+
+    in_lots(path, world.tasks(), measure)
 
 
-def _sampler(run: Run) -> Sampler:
+def make_pilots(pilots: Pilots) -> None:
+    """Compare pilot-based PTGS with fixed temperatures on a frozen policy."""
+    made, out = pilots.model, BUILD / pilots.name
+    folder = base_folder(made) if isinstance(made, Base) else model_folder(made)
+    world = plan.world(pilots.world, "test", plan.TASKS)
+    policy = open_policy(folder, pilots.world, T_REF)
+    tau = PTGS(**plan.PTGS.get((pilots.world, "grpo"), {})).tau
+    tables = [
+        compare(policy, world, world.tasks(), out, seed=seed, tau=tau, t_ref=T_REF)
+        for seed in plan.SEEDS
+    ]
+    columns = {"world": pilots.world, "policy": pilots.policy}
+    write_table(pd.concat(tables).assign(**columns), out / "coverage.parquet")
+
+
+def make_lake() -> None:
+    """Train on the lake, and tabulate what was learned."""
+    out = BUILD / plan.Lake.name
+    write_table(lake.run(base_folder(plan.Lake.base), out), out / "lake.parquet")
+
+
+def sampler_of(run: Run, folder: Path = BUILD) -> Sampler:
+    """The temperatures of a run; folder: where the run whose it replays has its folder."""
     if run.sampler == "fixed":
-        return Fixed(1.0)
+        return Fixed(T_REF)
     if run.sampler == "ptgs":
         arguments = plan.PTGS.get((run.world, run.algorithm), {})
         return Tempered(PTGS(seed=run.seed, **arguments))
-    log = BUILD / run.needs.name / "steps.jsonl"
+    log = folder / run.replays.name / "steps.jsonl"
     if not log.exists():
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(_written_log(run.needs))
+        _replace(log, _written_log(run.replays))
     return Yoked(log) if run.sampler == "yoked" else Shuffled(log, seed=run.seed)
 
 
@@ -203,27 +201,36 @@ def _written_log(run: Run) -> str:
 
 
 def gather() -> None:
-    """Join the tables of all finished work to those of `DATA`."""
+    """Join the tables of all finished work to those of `DATA`, and then its names to done.json.
+
+    In this order, so that after a kill in between the next call does it again.
+    """
     DATA.mkdir(parents=True, exist_ok=True)
     with _lock(BUILD / "gather.lock", wait=True):
-        evaluations, steps, losses = [], [], []
-        for base in (one for one in plan.WORK if isinstance(one, Base)):
-            columns = asdict(base) | {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
-            evaluations += _evaluations(BUILD / base.name, columns)
-            path = BUILD / base.name / "losses.parquet"
-            losses += [pd.read_parquet(path)] if path.exists() else []
-        for run in plan.RUNS:
-            if not is_done(run):
-                continue
-            columns = run.settings() | {"kind": "post"}
-            evaluations += _evaluations(BUILD / run.name, columns)
-            log = BUILD / run.name / "steps.jsonl"
-            if (BUILD / run.name / "run.json").exists():
-                lines = [json.loads(line) for line in log.read_text().splitlines()]
-                steps.append(_step_table(lines).assign(**run.settings()))
+        finished = [one for one in plan.WORK if (BUILD / one.name / "done").exists()]
+        evaluations, steps, losses, pilots = [], [], [], []
+        for one in finished:
+            folder = BUILD / one.name
+            if isinstance(one, Pilots):
+                pilots.append(pd.read_parquet(folder / "coverage.parquet"))
+            elif isinstance(one, Base):
+                none = {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
+                evaluations += _evaluations(folder, asdict(one) | none)
+                path = folder / "losses.parquet"
+                losses += [pd.read_parquet(path)] if path.exists() else []
+            elif isinstance(one, Lake):
+                _join(DATA / "lake.parquet", [pd.read_parquet(folder / "lake.parquet")], LAKE)
+            else:
+                evaluations += _evaluations(folder, one.settings() | {"kind": "post"})
+                log = (folder / "steps.jsonl").read_text(encoding="utf-8")
+                lines = [json.loads(line) for line in log.splitlines()]
+                steps.append(step_table(lines).assign(**one.settings()))
         _join(DATA / "evaluations.parquet", evaluations, [*EVALUATION, "task"])
         _join(DATA / "steps.parquet", steps, [*RUN, "step"])
         _join(DATA / "losses.parquet", losses, ["world", "size", "kind", "step"])
+        _join(DATA / "pilots.parquet", pilots, ["world", "policy", "seed", "method", "total"])
+        names = sorted({*_done(), *(one.name for one in finished)})
+        _replace(DATA / "done.json", json.dumps(names, indent=0) + "\n")
 
 
 RUN = ["world", "size", "algorithm", "sampler", "rate", "seed"]
@@ -231,7 +238,12 @@ EVALUATION = [*RUN, "kind", "split", "temperature", "cue", "parser"]
 """Columns that tell one evaluation from another; a row is a task, with its `n` and `c`."""
 
 
-def _step_table(lines) -> pd.DataFrame:
+LAKE = ["step", "state", "action"]
+"""Columns that tell one log-prob of the lake from another."""
+
+
+def step_table(lines) -> pd.DataFrame:
+    """A step log as a table: a row a step; its temperatures and seconds become columns."""
     rows = []
     for line in lines:
         heats, seconds = line.pop("temperature"), line.pop("seconds")
@@ -253,29 +265,26 @@ def _join(path: Path, new: list[pd.DataFrame], key: list[str]) -> None:
     old = [pd.read_parquet(path)] if path.exists() else []
     table = pd.concat([*old, *new], ignore_index=True)
     table = table.drop_duplicates(key, keep="last").sort_values(key, ignore_index=True)
-    part = path.with_name(f".{path.name}")
-    table[[*key, *(name for name in table if name not in key)]].to_parquet(part, index=False)
-    os.replace(part, path)
+    write_table(table[[*key, *(name for name in table if name not in key)]], path)
 
 
 # --------------------------------------------------------------------------------------- workers
 
 
-def is_done(work: Base | Run) -> bool:
+def is_done(work: Work) -> bool:
     """Whether all of a piece of work is there, here or in the committed tables."""
-    if isinstance(work, Base):
-        return (BUILD / work.name / "done").exists() or (
-            base_folder(work).exists() and _committed(work.name)
-        )
-    return (BUILD / work.name / "done").exists() or _committed(work.name)
+    if (BUILD / work.name / "done").exists():
+        return True
+    return work.name in _done() and (not isinstance(work, Base) or base_folder(work).exists())
 
 
-def _committed(name: str) -> bool:
+def _done() -> list[str]:
+    """Names of the work that the committed tables hold."""
     path = DATA / "done.json"
-    return path.exists() and name in json.loads(path.read_text())
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
 
 
-def do(work: Base | Run, progress: bool | None = None) -> bool:
+def do(work: Work, progress: bool | None = None) -> bool:
     """Do a piece of work if nobody else does; returns whether it is done now."""
     with _lock(BUILD / f"{work.name}.lock") as mine:
         if not mine or is_done(work):
@@ -284,26 +293,36 @@ def do(work: Base | Run, progress: bool | None = None) -> bool:
             if not base_folder(work).exists():
                 make_base(work, progress)
             evaluate_base(work)
-        else:
+        elif isinstance(work, Run):
             make_run(work, progress)
+        elif isinstance(work, Pilots):
+            make_pilots(work)
+        else:
+            make_lake()
         (BUILD / work.name / "done").touch()
-    _note(work.name)
     gather()
     return True
 
 
-def ready(work: Base | Run) -> bool:
-    """Whether everything that a piece of work stands on is there."""
-    if isinstance(work, Base):
-        return True
-    return base_folder(work.base).exists() and (work.needs is None or is_done(work.needs))
+def ready(work: Work) -> bool:
+    """Whether everything that a piece of work stands on is there: of a base, its model."""
+    return all(
+        base_folder(one).exists() if isinstance(one, Base) else is_done(one) for one in work.needs
+    )
 
 
-def _note(name: str) -> None:
-    with _lock(BUILD / "gather.lock", wait=True):
-        path = DATA / "done.json"
-        there = json.loads(path.read_text()) if path.exists() else []
-        path.write_text(json.dumps(sorted({*there, name}), indent=0) + "\n")
+def with_needs(wanted: Iterable[Work]) -> list[Work]:
+    """These pieces of work, each after what it needs."""
+    found: dict[Work, None] = {}
+    for work in wanted:
+        found |= dict.fromkeys([*with_needs(work.needs), work])
+    return list(found)
+
+
+def _replace(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
 
 
 @contextlib.contextmanager

@@ -1,83 +1,24 @@
-"""Pictures in one house style. `plot_x(data, *, ax=None)` draws on the axes, and returns them.
-
-Nothing here reads or writes files. Colours are told apart by the colour-blind and, being of
-different lightness, in grey; arms also differ in line style. Lines are labelled where they end.
-"""
+"""Curves, crossovers, taxes and agreements of base and post-trained models."""
 
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
-COLOURS = {"base": "#1d4e89", "post": "#e07b39"}
-LABELS = {"base": "base", "post": "post-trained"}
-STYLES = {"base": "-", "post": (0, (5, 1.5))}
-GREY = "#6b6b6b"
-MARKERS = "osD^vPX"
-
-
-def use_house_style() -> None:
-    """Set fonts, sizes and lines for all figures of this process, alike on every machine."""
-    sns.set_theme(
-        style="ticks",
-        rc={
-            "figure.dpi": 100,
-            "savefig.dpi": 150,
-            "savefig.bbox": "tight",
-            "figure.constrained_layout.use": True,
-            "font.family": "DejaVu Sans",
-            "font.size": 9,
-            "axes.titlesize": 10,
-            "axes.titlelocation": "left",
-            "axes.labelsize": 9,
-            "xtick.labelsize": 8,
-            "ytick.labelsize": 8,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.linewidth": 0.8,
-            "lines.linewidth": 1.6,
-            "legend.frameon": False,
-            "legend.fontsize": 8,
-            "svg.hashsalt": "sharpening-lab",
-            "svg.fonttype": "none",
-        },
-    )
-
-
-def as_text(name: str) -> str:
-    """A name that shows as it is: no formula between dollars, and not left out of legends."""
-    name = name.replace("$", r"\$")
-    return f"\N{ZERO WIDTH SPACE}{name}" if name.startswith("_") else name
-
-
-def _shades(names: Sequence[str]) -> dict:
-    """A colour a name, from dark to light, so that they differ in grey too."""
-    shades = sns.blend_palette(["#16324f", "#2f8f9d", "#a9d18e"], max(len(names), 2))
-    return dict(zip(names, shades, strict=False))
-
-
-def panels(
-    titles: Sequence[str], *, across: int = 3, height: float = 2.7, share: bool = True
-) -> tuple[Figure, list]:
-    """A figure with one titled panel a title, `across` in a row: (figure, axes).
-
-    share: one scale for all panels, on either axis.
-    """
-    across = min(across, len(titles))
-    rows = -(-len(titles) // across)
-    size = (3.7 * across, height * rows)
-    figure, axes = plt.subplots(
-        rows, across, figsize=size, sharex=share, sharey=share, squeeze=False
-    )
-    for ax in axes.flat[len(titles) :]:
-        ax.set_axis_off()
-    for ax, title in zip(axes.flat, titles, strict=False):
-        ax.set_title(as_text(title))
-    return figure, list(axes.flat[: len(titles)])
+from lib.plotting.style import (
+    COLOURS,
+    GREY,
+    LABELS,
+    MARKERS,
+    STYLES,
+    as_text,
+    budget_axis,
+    intervals,
+    note,
+    shades_of,
+)
 
 
 def plot_coverage(tax, *, ax: Axes | None = None) -> Axes:
@@ -105,7 +46,7 @@ def _two_arms(base, post, ax) -> Axes:
         ax.fill_between(k, band.low, band.high, color=COLOURS[arm], alpha=0.18, linewidth=0)
         ax.plot(k, band.value, color=COLOURS[arm], linestyle=STYLES[arm])
     _label_ends(ax, {"base": base.value[-1], "post": post.value[-1]}, k[-1])
-    _budget_axis(ax, k[-1])
+    budget_axis(ax, k[-1])
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     return ax
@@ -128,17 +69,6 @@ def _label_ends(ax, ends, x, apart=0.09) -> None:
             fontsize=8,
             annotation_clip=False,
         )
-
-
-def _budget_axis(ax, K) -> None:
-    ax.set_xscale("log", base=2)
-    ax.set_xlim(1, max(K, 2))
-    ticks = [tick for tick in 2 ** np.arange(int(np.log2(K)) + 1) if tick == K or tick < 0.75 * K]
-    ticks += [K] * (K not in ticks)
-    ax.xaxis.set_major_locator(FixedLocator(ticks))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticklabels([str(tick) for tick in ticks])
-    ax.set_xlabel("attempts k")
 
 
 def _mark_crossover(crossover, base, ax) -> None:
@@ -214,7 +144,7 @@ def plot_area(curve: Sequence[float], *, ax: Axes | None = None, arm: str = "bas
     corner, width, room = (1, curve[0]), K - 1, 1 - curve[0]
     ax.add_patch(plt.Rectangle(corner, width, room, fill=False, color=GREY, clip_on=False))
     share = f"{A / frame:.4f}" if frame > 0 else "undefined"
-    _note(ax, f"A = {A:.2f}, shaded   frame = {frame:.1f}   S = A / frame = {share}")
+    note(ax, f"A = {A:.2f}, shaded   frame = {frame:.1f}   S = A / frame = {share}")
     ax.set(xlim=(1, max(K, 2)), ylim=(0, 1.0), xlabel="attempts k", ylabel="coverage: pass@k")
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.set_xticks(np.unique(np.linspace(1, K, 5).round()))
@@ -226,7 +156,7 @@ def plot_tax(rows, *, ax: Axes | None = None) -> Axes:
 
     rows: a DataFrame with pair, benchmark, value, low, high.
     """
-    ax = _intervals(rows, "pair", "benchmark", ax)
+    ax = intervals(rows, "pair", "benchmark", ax)
     ax.axvline(0, color=GREY, linewidth=0.8)
     return ax
 
@@ -236,37 +166,9 @@ def plot_conditions(rows, *, ax: Axes | None = None) -> Axes:
 
     rows: a DataFrame with condition, rate (what it is called), value, low, high.
     """
-    ax = _intervals(rows, "condition", "rate", ax)
+    ax = intervals(rows, "condition", "rate", ax)
     ax.xaxis.set_major_formatter(PercentFormatter(1))
     ax.set_xlim(left=0)
-    return ax
-
-
-def _intervals(rows, line, mark, ax) -> Axes:
-    """Estimates with their intervals: a line for each value of one column, a mark of another."""
-    ax = ax or plt.gca()
-    lines, marks = (list(dict.fromkeys(rows[column])) for column in (line, mark))
-    shades, step = _shades(marks), min(0.22, 0.8 / len(marks))
-    for j, name in enumerate(marks):
-        part = rows[rows[mark] == name]
-        y = [lines.index(one) + step * (j - (len(marks) - 1) / 2) for one in part[line]]
-        ax.hlines(y, part["low"], part["high"], color=shades[name], linewidth=2)
-        ax.plot(
-            part["value"],
-            y,
-            linestyle="",
-            marker=MARKERS[j % len(MARKERS)],
-            color=shades[name],
-            markeredgecolor="white",
-            markersize=6,
-            clip_on=False,
-            zorder=3,
-            label=as_text(name),
-        )
-    ax.set_yticks(range(len(lines)), map(as_text, lines))
-    ax.set_ylim(len(lines) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=None)
     return ax
 
 
@@ -278,7 +180,7 @@ def plot_agreement(points, *, ax: Axes | None = None, rho: float | None = None) 
     """
     ax = ax or plt.gca()
     benchmarks, pairs = (list(dict.fromkeys(points[name])) for name in ("benchmark", "pair"))
-    shades = _shades(benchmarks)
+    shades = shades_of(benchmarks)
     marks = dict(zip(pairs, MARKERS, strict=False)) if len(pairs) <= len(MARKERS) else {}
     spread = {"xerr": points["x_sd"], "yerr": points["y_sd"]}
     ax.errorbar(
@@ -295,10 +197,5 @@ def plot_agreement(points, *, ax: Axes | None = None, rho: float | None = None) 
     ax.axvline(0, color=GREY, linewidth=0.6, zorder=0)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     if rho is not None:
-        _note(ax, f"Spearman ρ = {rho:.2f}")
+        note(ax, f"Spearman ρ = {rho:.2f}")
     return ax
-
-
-def _note(ax, text) -> None:
-    """A line of numbers above the axes, where it covers nothing."""
-    ax.text(1, 1.02, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=8, color=GREY)

@@ -1,0 +1,77 @@
+"""The claims about posterior-tempered group sampling, put to the runs of the lab."""
+
+import pandas as pd
+
+from lib import published
+from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
+from lib.lab import plan, results
+from lib.metrics import FEWEST_SEEDS
+
+CLAIMED = {"Tax_S": -1, "pass@": +1}
+"""What PTGS is claimed to do: lower the one, raise the other."""
+
+
+def ptgs_claims(
+    scores: pd.DataFrame, world: str, algorithm: str, K: int = plan.ATTEMPTS
+) -> ClaimTable:
+    """Tax_S(K) and pass@K of PTGS against a fixed temperature and against the yoked control.
+
+    scores: of one world, algorithm, rate and size, as `lab.results.scores` makes them at K. The
+    seed is what was repeated: the interval is a t-interval over per-seed differences. What was not
+    fixed beforehand (`lab.plan.PRIMARY`) is called exploratory.
+    """
+    primary = {(run.world, run.algorithm) for run in plan.PRIMARY}
+    beforehand = (world, algorithm) in primary and plan.ATTEMPTS == K
+    about = f"{world}, {algorithm}" + ("" if beforehand else ", exploratory")
+    return ClaimTable(
+        [
+            _claim(scores, world, algorithm, K, name, against, about)
+            for against in ("fixed", "yoked")
+            for name in CLAIMED
+        ]
+    )
+
+
+def _claim(scores, world, algorithm, K, name, against, about) -> Claim:
+    measure, shown = (name, f"{name}({K})") if name == "Tax_S" else (f"{name}{K}",) * 2
+    direction = CLAIMED[name]
+    does = "lowers" if direction < 0 else "raises"
+    than = {"fixed": "a fixed temperature", "yoked": "as much heat for all (yoked)"}[against]
+    statement = f"PTGS {does} {shown} against {than}: {about}"
+    printed = _printed(world, algorithm, name) if against == "fixed" else "no such control"
+    found = results.differences(scores, measure, "ptgs", against)
+    if found.empty or not found["seeds"].item():
+        return not_tested(statement, printed, f"no seed of both arms, ptgs and {against}, is run")
+    row = found.iloc[0]
+    low, high = sorted((direction * row["low"], direction * row["high"]))
+    return Claim(
+        statement=statement,
+        value=row["value"],
+        low=row["low"],
+        high=row["high"],
+        published=printed,
+        verdict=verdict(low, high, 0),
+        why=_why(scores, measure, against, int(row["seeds"])),
+        digits=3,
+    )
+
+
+def _why(scores, measure, against, seeds) -> str:
+    wide = scores.set_index(["seed", "sampler"])[measure].unstack("sampler")  # noqa: PD010
+    arms = wide[["ptgs", against]].dropna()
+    means = arms.mean()
+    lower = int((arms["ptgs"] < arms[against]).sum())
+    some = f"1 seed, {'' if lower else 'not '}lower in it"
+    counted = some if seeds == 1 else f"{seeds} seeds, lower in {lower}"
+    few = f"; fewer than {FEWEST_SEEDS} give no interval" if seeds < FEWEST_SEEDS else ""
+    return f"ptgs {means['ptgs']:.3f}, {against} {means[against]:.3f}; {counted}{few}"
+
+
+def _printed(world, algorithm, name) -> str:
+    rows = published.table("ptgs").set_index(["environment", "algorithm", "sampler"])
+    if (world, algorithm, "ptgs") not in rows.index:
+        return "not printed"
+    fixed, tempered = (rows.loc[(world, algorithm, arm)] for arm in ("fixed", "ptgs"))
+    if name == "Tax_S":
+        return f"{fixed['tax_S@128']:.3f} to {tempered['tax_S@128']:.3f} at 128, Qwen2.5-7B"
+    return f"{fixed['pass@128']:.1f} to {tempered['pass@128']:.1f} % at 128, Qwen2.5-7B"

@@ -1,0 +1,87 @@
+"""Rollouts of a frozen policy of the lab, and which of them solved their task."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lib.envs import Environment
+from lib.generation import Engine, Sampling, load
+from lib.lab import plan
+from lib.policies import Key, LocalPolicy
+from lib.rollouts import roll_out
+from lib.words import Words
+
+LOT = plan.AT_ONCE // plan.ATTEMPTS
+"""Tasks whose rollouts fill a batch."""
+
+
+def open_policy(folder: Path, world: str, temperature: float, **dialect) -> LocalPolicy:
+    """A model of the lab as a policy; `dialect` are the arguments of `lib.words.Words`."""
+    model, tokenizer = load(folder)
+    sampling = Sampling(temperature=temperature, max_new_tokens=plan.NEW_TOKENS[world])
+    return LocalPolicy(Engine(model, tokenizer), Words(**dialect), sampling, name=folder.name)
+
+
+def solved(
+    policy: LocalPolicy,
+    world: Environment,
+    tasks: Sequence[str],
+    n: int,
+    *,
+    seed: int,
+    heat: Mapping[str, float] | None = None,
+    first: int = 0,
+) -> np.ndarray:
+    """Which of n rollouts of each task solve it, bool [tasks, n].
+
+    heat: temperatures by task, in place of the policy's own.  first: number of the first attempt.
+    """
+    keys = [Key(seed, task, attempt) for task in tasks for attempt in range(first, first + n)]
+    found = np.zeros((len(tasks), n), dtype=bool)
+    row = {task: number for number, task in enumerate(tasks)}
+    for low in range(0, len(keys), plan.AT_ONCE):
+        part = keys[low : low + plan.AT_ONCE]
+        heats = None if heat is None else [heat[key.task] for key in part]
+        session = policy.start(part, temperatures=heats)
+        for rollout in roll_out(session, world, part, "lab", "policy"):
+            found[row[rollout.task], rollout.attempt - first] = rollout.passed is True
+    return found
+
+
+def evaluate(
+    policy: LocalPolicy, world: Environment, tasks: Sequence[str], n: int, **more
+) -> pd.DataFrame:
+    """Successes of n rollouts of each task: columns `task`, `n`, `c`; `more` as for `solved`."""
+    found = solved(policy, world, tasks, n, **more)
+    return pd.DataFrame({"task": list(tasks), "n": n, "c": found.sum(1)})
+
+
+def in_lots(
+    path: Path, tasks: Sequence[str], measure: Callable[[list[str]], pd.DataFrame]
+) -> pd.DataFrame:
+    """The table at `path`, made a lot of tasks at a time: a kill loses the lot under way.
+
+    measure: gives the rows of some tasks, with their column `task`.
+    """
+    if path.exists():
+        return pd.read_parquet(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    lots = [pd.read_parquet(part)] if part.exists() else []
+    done = {task for lot in lots for task in lot["task"]}
+    waiting = [task for task in tasks if task not in done]
+    for low in range(0, len(waiting), LOT):
+        lots.append(measure(waiting[low : low + LOT]))
+        write_table(pd.concat(lots, ignore_index=True), part)
+    os.replace(part, path)
+    return pd.read_parquet(path)
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table in place of the one at `path`: whole, or not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    table.to_parquet(part, index=False)
+    os.replace(part, path)

@@ -1,0 +1,95 @@
+"""Runs of the lab on the spot, fewer steps and attempts: trained, evaluated, and not kept."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pandas as pd
+
+from lib.generation import Engine, Sampling, load
+from lib.lab import plan, work
+from lib.lab.plan import Base, Run
+from lib.policies import LocalPolicy
+from lib.training import defaults, train
+from lib.words import Words
+
+
+def train_small(
+    runs: Sequence[Run],
+    *,
+    steps: int = 40,
+    tasks: int = 16,
+    attempts: int = 32,
+    progress: bool | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Train runs of the plan for fewer steps; evaluate them and their bases on fewer attempts.
+
+    Returns tables as `results.read` gives "evaluations" and "steps". An arm that replays the
+    temperatures of PTGS needs that one among `runs`. progress: bars; None shows them on a terminal
+    only. Raises FileNotFoundError without the committed base.
+    """
+    _check_replayed(runs)
+    evaluations, logs = [], []
+    for base in dict.fromkeys(run.base for run in runs):
+        columns = asdict(base) | {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
+        heats = plan.SPLITS | {"test": plan.BASE_HEATS}
+        evaluations += _evaluate(*_open(base), columns, heats, tasks, attempts)
+    with tempfile.TemporaryDirectory() as folder:
+        for run in sorted(runs, key=lambda run: run.sampler in REPLAYED):
+            model, tokenizer = _open(run.base)
+            log = _train(run, model, tokenizer, steps, Path(folder), progress)
+            logs.append(work.step_table(log).assign(**run.settings()))
+            columns = run.settings() | {"kind": "post"}
+            evaluations += _evaluate(model, tokenizer, columns, plan.SPLITS, tasks, attempts)
+    return pd.concat(evaluations, ignore_index=True), pd.concat(logs, ignore_index=True)
+
+
+REPLAYED = ("yoked", "shuffled")
+
+
+def _check_replayed(runs) -> None:
+    for run in runs:
+        if run.sampler in REPLAYED and replace(run, sampler="ptgs") not in runs:
+            raise ValueError(
+                f"{run.name} replays the temperatures of the ptgs run of its seed: add that arm"
+            )
+
+
+def _open(base: Base):
+    folder = work.base_folder(base)
+    if not folder.exists():
+        raise FileNotFoundError(f"there is no base {base.name} at {folder}: make lab makes it")
+    return load(folder)
+
+
+def _train(run, model, tokenizer, steps, folder, progress) -> list:
+    world = plan.world(run.world, "train")
+    settings = defaults(
+        run.algorithm,
+        steps=steps,
+        seed=run.seed,
+        learning_rate=run.rate,
+        max_new_tokens=plan.NEW_TOKENS[run.world],
+    )
+    sampler = work.sampler_of(run, folder)
+    out = folder / run.name
+    return train(
+        model, tokenizer, Words(), world, world.tasks(), settings, sampler, out, progress=progress
+    )
+
+
+def _evaluate(
+    model, tokenizer, columns, heats: Mapping[str, Sequence[float]], tasks, attempts
+) -> list[pd.DataFrame]:
+    engine, tables = Engine(model, tokenizer), []
+    for split, temperatures in heats.items():
+        world = plan.world(columns["world"], split, tasks)
+        for heat in temperatures:
+            tokens = plan.NEW_TOKENS[columns["world"]]
+            sampling = Sampling(temperature=heat, max_new_tokens=tokens)
+            policy = LocalPolicy(engine, Words(), sampling, name="policy")
+            table = work.evaluate(policy, world, world.tasks(), attempts, seed=columns["seed"])
+            told = {"split": split, "temperature": heat, "cue": False, "parser": "exact"}
+            tables.append(table.assign(**columns, **told))
+    return tables

@@ -1,0 +1,121 @@
+"""The house style, and what pictures of any kind share."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+COLOURS = {"base": "#1d4e89", "post": "#e07b39"}
+LABELS = {"base": "base", "post": "post-trained"}
+STYLES = {"base": "-", "post": (0, (5, 1.5))}
+GREY = "#6b6b6b"
+MARKERS = "osD^vPX"
+
+
+def use_house_style() -> None:
+    """Set fonts, sizes and lines for all figures of this process, alike on every machine."""
+    sns.set_theme(
+        style="ticks",
+        rc={
+            "figure.dpi": 100,
+            "savefig.dpi": 150,
+            "savefig.bbox": "tight",
+            "figure.constrained_layout.use": True,
+            "font.family": "DejaVu Sans",
+            "font.size": 9,
+            "axes.titlesize": 10,
+            "axes.titlelocation": "left",
+            "axes.labelsize": 9,
+            "xtick.labelsize": 8,
+            "ytick.labelsize": 8,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.linewidth": 0.8,
+            "lines.linewidth": 1.6,
+            "legend.frameon": False,
+            "legend.fontsize": 8,
+            "svg.hashsalt": "sharpening-lab",
+            "svg.fonttype": "none",
+        },
+    )
+
+
+def as_text(name: str) -> str:
+    """A name that shows as it is: no formula between dollars, and not left out of legends."""
+    name = name.replace("$", r"\$")
+    return f"\N{ZERO WIDTH SPACE}{name}" if name.startswith("_") else name
+
+
+def shades_of(names: Sequence[str]) -> dict:
+    """A colour a name, from dark to light, so that they differ in grey too."""
+    shades = sns.blend_palette(["#16324f", "#2f8f9d", "#a9d18e"], max(len(names), 2))
+    return dict(zip(names, shades, strict=False))
+
+
+def panels(
+    titles: Sequence[str], *, across: int = 3, height: float = 2.7, share: bool = True
+) -> tuple[Figure, list]:
+    """A figure with one titled panel a title, `across` in a row: (figure, axes).
+
+    share: one scale for all panels, on either axis.
+    """
+    across = min(across, len(titles))
+    rows = -(-len(titles) // across)
+    size = (3.7 * across, height * rows)
+    figure, axes = plt.subplots(
+        rows, across, figsize=size, sharex=share, sharey=share, squeeze=False
+    )
+    for ax in axes.flat[len(titles) :]:
+        ax.set_axis_off()
+    for ax, title in zip(axes.flat, titles, strict=False):
+        ax.set_title(as_text(title))
+    return figure, list(axes.flat[: len(titles)])
+
+
+def budget_axis(ax, K) -> None:
+    """Attempts 1 to K, ticked by powers of two."""
+    ax.set_xscale("log", base=2)
+    ax.set_xlim(1, max(K, 2))
+    ticks = [tick for tick in 2 ** np.arange(int(np.log2(K)) + 1) if tick == K or tick < 0.75 * K]
+    ticks += [K] * (K not in ticks)
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticklabels([str(tick) for tick in ticks])
+    ax.set_xlabel("attempts k")
+
+
+def intervals(rows, line, mark, ax) -> Axes:
+    """Estimates with their intervals: a line for each value of one column, a mark of another."""
+    ax = ax or plt.gca()
+    lines, marks = (list(dict.fromkeys(rows[column])) for column in (line, mark))
+    shades, step = shades_of(marks), min(0.22, 0.8 / len(marks))
+    for j, name in enumerate(marks):
+        part = rows[rows[mark] == name]
+        y = [lines.index(one) + step * (j - (len(marks) - 1) / 2) for one in part[line]]
+        ax.hlines(y, part["low"], part["high"], color=shades[name], linewidth=2)
+        ax.plot(
+            part["value"],
+            y,
+            linestyle="",
+            marker=MARKERS[j % len(MARKERS)],
+            color=shades[name],
+            markeredgecolor="white",
+            markersize=6,
+            clip_on=False,
+            zorder=3,
+            label=as_text(name),
+        )
+    ax.set_yticks(range(len(lines)), map(as_text, lines))
+    ax.set_ylim(len(lines) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=None)
+    return ax
+
+
+def note(ax, text) -> None:
+    """A line of numbers above the axes, where it covers nothing."""
+    ax.text(1, 1.02, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=8, color=GREY)

@@ -1,0 +1,182 @@
+"""Small MDPs solved exactly: what the log ratio of a policy to its reference is, without noise.
+
+The return is regularised: E sum_t gamma^t [r_t - beta KL(pi || ref at s_t)]. Its optimum satisfies
+beta log(pi*/ref) = Q* - V* (arXiv 2606.26080), whatever the transitions. Arrays are indexed
+[state], [state, action] or [state, action, next state]; states that end have no reward and lead to
+themselves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """An MDP.
+
+    transition: [s, a, s'], chances.  reward: [s, a, s'], of each transition.  gamma: the discount,
+    below 1.  ends: [s], where the episode is over.
+    """
+
+    transition: Array
+    reward: Array
+    gamma: float
+    ends: NDArray[np.bool_]
+
+    def __post_init__(self):
+        sums = self.transition.sum(-1)
+        if not np.allclose(sums, 1) or (self.transition < 0).any():
+            worst = np.unravel_index(np.abs(sums - 1).argmax(), sums.shape)
+            raise ValueError(f"chances of (state, action) {worst} sum to {sums[worst]}: expected 1")
+        if not 0 <= self.gamma < 1:
+            raise ValueError(f"gamma is {self.gamma}: it must be at least 0 and below 1")
+
+    @property
+    def expected_reward(self) -> Array:
+        """Mean reward of an action, [s, a]."""
+        return (self.transition * self.reward).sum(-1)
+
+
+class Soft(NamedTuple):
+    """A policy and its soft values: Q [s, a], V [s], log_policy [s, a]."""
+
+    Q: Array
+    V: Array
+    log_policy: Array
+
+
+def soft_value_iteration(
+    table: Table, log_reference: Array, beta: float, tolerance: float = 1e-13
+) -> Soft:
+    """The optimum by soft value iteration.
+
+    Q = r + gamma P V;  V = beta log sum_a ref exp(Q / beta);  pi* = ref exp((Q - V) / beta).
+    """
+    _check_beta(beta)
+    V = np.zeros(len(table.ends))
+    while True:
+        Q = table.expected_reward + table.gamma * table.transition @ V
+        after = np.where(table.ends, 0.0, beta * logsumexp(log_reference + Q / beta, axis=1))
+        if np.abs(after - V).max() <= tolerance * max(1.0, np.abs(after).max()):
+            V = after
+            break
+        V = after
+    Q = table.expected_reward + table.gamma * table.transition @ V
+    # Where the episode is over nothing is chosen: the reference stays as it is.
+    log_policy = np.where(
+        table.ends[:, None], log_reference, log_reference + (Q - V[:, None]) / beta
+    )
+    return Soft(Q, V, log_policy)
+
+
+def evaluate(table: Table, log_policy: Array, log_reference: Array, beta: float) -> Soft:
+    """Soft values of any policy, by one linear solve.
+
+    (I - gamma P_pi) V = sum_a pi [r - beta log(pi / ref)];  Q = r + gamma P V.
+    """
+    policy = np.exp(log_policy)
+    gain = table.expected_reward - beta * (log_policy - log_reference)
+    gain = np.where(table.ends, 0.0, (policy * gain).sum(1))
+    V = np.linalg.solve(np.eye(len(gain)) - table.gamma * _chain(table, policy), gain)
+    return Soft(table.expected_reward + table.gamma * table.transition @ V, V, log_policy)
+
+
+def maximise(table: Table, log_reference: Array, beta: float, start: Array | None = None) -> Soft:
+    """The optimum found independently: gradient ascent on the exact return over policy logits.
+
+    start: [s], chances of the first state; None is even over all states that do not end, so every
+    state is reached and its logits matter. Nothing of `soft_value_iteration` is used: the return
+    and its gradient come from linear solves, and scipy's L-BFGS does the rest. With rewards of 1
+    and beta of 0.1 or more, log ratios are right to 1e-6; a smaller beta makes some actions so rare
+    that double precision no longer shows what they do to the return.
+
+    The gradient of the return by the logit of (s, a) is d(s) pi(a|s) [Q - beta log(pi/ref) - V],
+    d the discounted visits of s (the policy gradient theorem with the regulariser's own term).
+    """
+    _check_beta(beta)
+    live = ~table.ends
+    first = live / live.sum() if start is None else np.asarray(start, dtype=float)
+    eye = np.eye(len(live))
+
+    def minus_return(logits):
+        log_policy = log_softmax(logits.reshape(log_reference.shape), axis=1)
+        policy = np.exp(log_policy)
+        found = evaluate(table, log_policy, log_reference, beta)
+        visits = np.linalg.solve(eye - table.gamma * _chain(table, policy).T, first)
+        gain = found.Q - beta * (log_policy - log_reference) - found.V[:, None]
+        slope = np.where(live[:, None], visits[:, None] * policy * gain, 0.0)
+        return -float(first @ found.V), -slope.ravel()
+
+    options = {"maxiter": 100_000, "maxfun": 200_000, "ftol": 0, "gtol": 1e-13, "maxcor": 50}
+    found = minimize(
+        minus_return, log_reference.ravel(), jac=True, method="L-BFGS-B", options=options
+    )
+    log_policy = log_softmax(found.x.reshape(log_reference.shape), axis=1)
+    log_policy = np.where(live[:, None], log_policy, log_reference)
+    return evaluate(table, log_policy, log_reference, beta)
+
+
+def advantage(found: Soft) -> Array:
+    """A = Q - V, [s, a]."""
+    return found.Q - found.V[:, None]
+
+
+def log_ratio(found: Soft, log_reference: Array, beta: float) -> Array:
+    """Progress advantage: beta log(pi / ref), [s, a]."""
+    return beta * (found.log_policy - log_reference)
+
+
+def recovered_reward(table: Table, found: Soft, log_reference: Array, beta: float) -> Array:
+    """What one transition would say of the reward: beta log(pi/ref) + V(s) - gamma V(s'), [s,a,s'].
+
+    Right in expectation over s', and for each s' only where transitions are certain.
+    """
+    signal = log_ratio(found, log_reference, beta) + found.V[:, None]
+    return signal[:, :, None] - table.gamma * found.V[None, None, :]
+
+
+def _chain(table: Table, policy: Array) -> Array:
+    """Chances of the next state under a policy, [s, s'], none from where the episode is over."""
+    chain = np.einsum("sa,sat->st", policy, table.transition)
+    return np.where(table.ends[:, None], 0.0, chain)
+
+
+def _check_beta(beta: float) -> None:
+    if not 0 < beta < np.inf:
+        raise ValueError(f"beta is {beta!r}: it must be a finite number above 0")
+
+
+def from_level(level, slip: float, gamma: float, plans: Sequence[Sequence[int]]) -> Table:
+    """The MDP of a grid level (`lib.envs.grid.Level`) whose actions are plans of moves.
+
+    A plan is made move by move, each of which may slip to a side, until it is over or the episode
+    is; an empty plan stays. Reaching the goal has the reward 1.
+    """
+    from lib.envs.grid import ACROSS
+
+    states = len(level.next)
+    ends = np.array([ended is not None for ended in level.ends])
+    goal = np.array([ended is True for ended in level.ends])
+    step = np.zeros((4, states, states))
+    for state, after in enumerate(level.next):
+        for move in range(4):
+            chances = [(move, 1 - slip), *((side, slip / 2) for side in ACROSS[move])]
+            for done, chance in chances:
+                step[move, state, state if ends[state] else after[done]] += chance
+    transition = np.zeros((states, len(plans), states))
+    for action, plan in enumerate(plans):
+        reached = np.eye(states)
+        for move in plan:
+            reached = reached @ step[move]
+        transition[:, action] = reached
+    reward = np.broadcast_to(goal & ~ends[:, None], (states, states))[:, None, :]
+    reward = np.broadcast_to(reward, transition.shape).astype(float)
+    return Table(transition, reward, gamma, ends)

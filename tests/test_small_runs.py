@@ -1,0 +1,26 @@
+"""Runs of the lab on the spot."""
+
+import pytest
+
+from lib.lab import plan, results, work
+from lib.lab.small import train_small
+
+RUNS = {run.sampler: run for run in plan.PRIMARY if run.seed == 0}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not work.base_folder(RUNS["ptgs"].base).exists(), reason="no base: make lab")
+def test_a_small_run_gives_tables_like_the_labs():
+    chosen = [RUNS["yoked"], RUNS["ptgs"]]
+    evaluations, steps = train_small(chosen, steps=1, tasks=2, attempts=8, progress=False)
+    assert set(results.scores(evaluations, K=8)["sampler"]) == {"ptgs", "yoked"}
+    assert set(results.base_scores(evaluations, K=8)["temperature"]) == set(plan.BASE_HEATS)
+    heat = steps.set_index("sampler")
+    theirs = heat.loc["ptgs", "temperature_mean"]
+    assert heat.loc["yoked", "temperature_max"] == pytest.approx(theirs)
+    assert set(results.read("steps")) <= set(steps)
+
+
+def test_an_arm_that_replays_needs_the_one_it_replays():
+    with pytest.raises(ValueError, match="replays the temperatures of the ptgs run of its seed"):
+        train_small([RUNS["yoked"]], steps=1)
