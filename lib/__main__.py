@@ -144,6 +144,99 @@ def train(arguments):
     )
 
 
+def score(arguments):
+    """Score the steps of collected attempts by a policy and its reference; rerun to resume."""
+    from accelerate import PartialState
+
+    from lib import advantage
+    from lib.advantage.files import read_scores, score_into, trajectory_table
+
+    if (arguments.reference is None) != arguments.policy_only:
+        raise ValueError(
+            "the progress advantage is a ratio to a reference: give --reference DIR, or say "
+            "--policy-only for the policy's log-probs and confidence alone"
+        )
+    attempts = [one for path in arguments.trajectories for one in _read_attempts(path)]
+    state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))
+    policy, tokenizer = _load(arguments.policy, state)
+    reference, others = None, None
+    if arguments.reference is not None:
+        reference, others = _load(arguments.reference, state)
+        advantage.check_same_tokens(tokenizer, others)
+        if arguments.alpha:
+            reference = _merged(arguments, policy, reference)
+    limits = [m.config.max_position_embeddings for m in (policy, reference) if m is not None]
+    context = min([*limits, *([arguments.context] if arguments.context else [])])
+    dialect = _dialect(arguments, tokenizer) if arguments.tokens == "text" else None
+
+    def read(rollout):
+        if dialect is None:
+            steps = advantage.read_stored(rollout, tokenizer, context)
+        else:
+            options = {"seams": arguments.seams}
+            steps = advantage.read_text(rollout, tokenizer, dialect, context, **options)
+        if others is not None:
+            advantage.check_known(steps, others)
+        return steps
+
+    score_into(
+        arguments.out,
+        policy,
+        reference,
+        attempts,
+        read,
+        _scoring_settings(arguments, policy, reference, dialect, context),
+        shard=(state.process_index, state.num_processes),
+        top_k=arguments.top_k,
+        tokens_at_once=arguments.tokens_at_once,
+        progress=None if state.is_main_process else False,
+    )
+    state.wait_for_everyone()
+    if state.is_main_process:
+        scored = read_scores(arguments.out)
+        trajectory_table(scored).to_csv(arguments.out / "scores.csv", index=False)
+        print(
+            f"{arguments.out}: {len(scored)} trajectories, {len(scored.counts)} steps, "
+            f"{scored.steps_missing.sum()} of them missing "
+            f"({(scored.missing == 'context').sum()} past the context)"
+        )
+    state.destroy_process_group()
+
+
+def _read_attempts(path):
+    from lib import rollout_files, rollouts
+
+    if path.is_dir():
+        return rollouts.read_collection(path)
+    return rollout_files.read_rollouts(path)
+
+
+def _merged(arguments, policy, reference):
+    import torch
+
+    from lib.advantage.references import merge
+
+    return merge(
+        policy,
+        reference,
+        arguments.alpha,
+        method=arguments.merge,
+        density=arguments.density,
+        generator=torch.Generator().manual_seed(arguments.seed),
+    )
+
+
+def _scoring_settings(arguments, policy, reference, dialect, context):
+    from lib.policies.local import fingerprint
+
+    told = {"context": context, "tokens": arguments.tokens}
+    for name, model in (("policy", policy), ("reference", reference)):
+        told[name] = None if model is None else fingerprint(model)
+    if dialect is not None:
+        told |= {"seams": arguments.seams, **dialect.settings}
+    return told
+
+
 def _open_world(name):
     """A benchmark, or a world of the lab with the tasks of a split: sokoban, sokoban:test."""
     from lib import benchmarks, envs
@@ -211,18 +304,31 @@ def _api_key(variable):
 
 
 def _local_policy(arguments, state):
-    from lib import generation, packaged_models, policies
+    from lib import generation, policies
 
-    cache = ROOT / "build" / "models"
-    path = arguments.model
-    if path in packaged_models.NAMES:
-        path = packaged_models.find_model(path, cache)
     sampling = generation.Sampling(**_sampling(arguments))
-    with state.local_main_process_first():  # which converts a GGUF file that the others then find
-        model, tokenizer = generation.load(path, cache=cache, device=str(state.device))
+    path = _model_path(arguments.model)
+    model, tokenizer = _load(path, state)
     engine = generation.Engine(model, tokenizer, context=arguments.context)
     dialect = _dialect(arguments, tokenizer)
     return policies.LocalPolicy(engine, dialect, sampling, name=Path(path).name)
+
+
+def _model_path(name):
+    from lib import packaged_models
+
+    if name in packaged_models.NAMES:
+        return packaged_models.find_model(name, ROOT / "build" / "models")
+    return name
+
+
+def _load(path, state):
+    from lib import generation
+
+    with state.local_main_process_first():  # which converts a GGUF file that the others then find
+        return generation.load(
+            _model_path(path), cache=ROOT / "build" / "models", device=str(state.device)
+        )
 
 
 def _dialect(arguments, tokenizer):
@@ -266,7 +372,7 @@ def parser() -> argparse.ArgumentParser:
     """The commands, each the function of its name here with the arguments of `lib.arguments`."""
     main_parser = argparse.ArgumentParser(prog="python -m lib", description="Sharpening Lab.")
     commands = main_parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (batch, readme, report, collect, train):
+    for command in (batch, readme, report, collect, train, score):
         name, told = command.__name__, command.__doc__
         added = commands.add_parser(name, help=told, description=told)
         added.set_defaults(command=command)

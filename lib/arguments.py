@@ -165,6 +165,48 @@ def train(add):
     add("--gpu", action="store_true", help="run the model on the GPU")
 
 
+def score(add):
+    add(
+        "trajectories",
+        nargs="+",
+        type=Path,
+        metavar="TRAJECTORIES",
+        help="files of rollouts (.jsonl), or folders that `collect` made",
+    )
+    add("--policy", required=True, metavar="DIR", help="folder of safetensors, or .gguf file")
+    add("--reference", metavar="DIR", help="its base, or an earlier checkpoint")
+    add("--policy-only", action="store_true", help="log-probs and confidence, without a reference")
+    add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the scores")
+    add(
+        "--tokens",
+        choices=("stored", "text"),
+        default="stored",
+        help="the token ids that were sampled, or the text anew (default: stored)",
+    )
+    add(
+        "--dialect",
+        choices=("harness", "plain", "chat", "words"),
+        default="harness",
+        help="how the text is written (text; default: harness)",
+    )
+    add("--parser", choices=("robust", "paper", "exact"), default="robust", help="not of words")
+    add("--thinking", action="store_true", help="let the template show reasoning (chat)")
+    add(
+        "--seams",
+        choices=("refuse", "cut"),
+        default="refuse",
+        help="where a token would join prompt and action: stop, or tokenise apart (text)",
+    )
+    add("--context", type=_count, metavar="TOKENS", help="longest context (default: the models')")
+    add("--top-k", type=_count, default=20, help="tokens that confidence is made of (default: 20)")
+    add("--alpha", type=float, default=0.0, help="merge the reference this far to the policy")
+    add("--merge", choices=("linear", "ties", "dare"), default="linear", help="(default: linear)")
+    add("--density", type=float, default=0.2, help="of TIES and DARE (default: 0.2)")
+    add("--seed", type=int, default=0, help="of DARE (default: 0)")
+    add("--tokens-at-once", type=_count, default=4096, help="of a forward pass (default: 4096)")
+    add("--gpu", action="store_true", help="run the models on the GPU")
+
+
 def _shard(text):
     part, _, parts = text.partition("/")
     if all(number.isascii() and number.isdigit() for number in (part, parts)):

@@ -134,7 +134,7 @@ def iter_rollouts(
     A last line that was torn is dropped, and ``torn`` is told so; any other bad line raises
     TrajectoryError with the file, the line and what is wrong. Blank lines are skipped.
     """
-    for number, _, record in _records(path, torn):
+    for number, _, record in iter_records(path, torn):
         yield _numbered(path, number, _rollout, record)
 
 
@@ -142,7 +142,7 @@ def iter_entries(
     path: str | Path, torn: Callable[[str], object] = warnings.warn
 ) -> Iterator[Entry]:
     """Read of each line only which attempt it is and how it ended; else as iter_rollouts."""
-    for number, start, record in _records(path, torn):
+    for number, start, record in iter_records(path, torn):
         yield _numbered(path, number, lambda record: _entry(record, start), record)  # noqa: B023
 
 
@@ -158,7 +158,9 @@ def rollouts_at(path: str | Path, starts: Iterable[int]) -> Iterator[Rollout]:
             yield rollout
 
 
-def _records(path: str | Path, torn: Callable) -> Iterator[tuple[int, int, Any]]:
+def iter_records(
+    path: str | Path, torn: Callable[[str], object] = warnings.warn
+) -> Iterator[tuple[int, int, Any]]:
     """Number, first byte and JSON value of each line; a torn last one is told and dropped."""
     with open(path, "rb") as file:
         number, start, line = 0, 0, file.readline()
@@ -228,15 +230,12 @@ def mend(path: str | Path) -> int:
         return 0
 
 
-class RolloutWriter:
-    """Append rollouts to a file, one line at a time, each in the file when ``write`` returns.
+class LineWriter:
+    """Append lines to a file, each in the file when ``write_line`` returns.
 
     Opening makes the folder, locks the file against a second writer, and mends its end.
-    ``write`` hands the line to the operating system at once, so a killed process loses nothing
+    ``write_line`` hands the line to the operating system at once, so a killed process loses nothing
     that was written; a line that could only be written in part (a full disk) is taken back.
-
-    >>> with RolloutWriter("run.jsonl") as out:  # doctest: +SKIP
-    ...     out.write(rollout)
     """
 
     def __init__(self, path: str | Path):
@@ -253,13 +252,13 @@ class RolloutWriter:
             ) from error
         mend(self.path)
 
-    def write(self, rollout: Rollout) -> None:
-        """Append one rollout."""
-        line = memoryview(to_line(rollout))
+    def write_line(self, line: bytes) -> None:
+        """Append one line, its line break included."""
+        left = memoryview(line)
         before = os.fstat(self._file.fileno()).st_size
         try:
-            while line:
-                line = line[self._file.write(line) :]
+            while left:
+                left = left[self._file.write(left) :]
         except BaseException:
             self._file.truncate(before)
             raise
@@ -268,8 +267,20 @@ class RolloutWriter:
         """Release the file."""
         self._file.close()
 
-    def __enter__(self) -> RolloutWriter:
+    def __enter__(self):
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+class RolloutWriter(LineWriter):
+    """Append rollouts to a file, one line at a time.
+
+    >>> with RolloutWriter("run.jsonl") as out:  # doctest: +SKIP
+    ...     out.write(rollout)
+    """
+
+    def write(self, rollout: Rollout) -> None:
+        """Append one rollout."""
+        self.write_line(to_line(rollout))

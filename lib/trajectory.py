@@ -287,6 +287,25 @@ def stored_tokens(rollout: Rollout) -> tuple[tuple[int, ...], list[tuple[int, in
     return ids, ranges
 
 
+def chosen_tokens(turns: Iterable[Turn]) -> tuple[list[list[int]], list[tuple[int, range]]]:
+    """Return the sequences to read, and where in them the action tokens were chosen.
+
+    One sequence is enough unless a turn did not go on from the tokens of the one before it. Of
+    each turn with actions: the number of its sequence, and for each action token the position of
+    the token before it, which is where it was chosen.
+    """
+    sequences: list[list[int]] = []
+    places = []
+    # Backwards, since a turn's tokens are mostly read again by the turn after it. Its last token
+    # need not be: nothing was chosen after it, and a dialect may leave an end token out.
+    for turn in reversed([turn for turn in turns if turn.action_ids]):
+        read = list(turn.prompt_ids + turn.action_ids[:-1])
+        if not sequences or sequences[-1][: len(read)] != read:
+            sequences.append(read)
+        places.append((len(sequences) - 1, range(len(turn.prompt_ids) - 1, len(read))))
+    return sequences, places[::-1]
+
+
 def common_length(one: Sequence[int], other: Sequence[int]) -> int:
     """Count the tokens at the start that are the same in both."""
     pairs = enumerate(zip(one, other, strict=False))

@@ -61,7 +61,7 @@ FLOORS = {
     "pretraining": ["envs", "words"],
     "training": ["ptgs", "generation", "policies", "envs", "rollouts"],
     "lab": ["metrics", "outcomes", "pretraining", "tabular", "training"],
-    "advantage": ["trajectory", "generation", "policies", "metrics"],
+    "advantage": ["rollout_files", "generation", "policies", "manifest"],
     "importers": ["outcomes", "trajectory"],
     "claims": ["metrics", "published", "outcomes", "ablation", "lab"],
     "plotting": [],
@@ -83,6 +83,8 @@ FLOORS = {
             "packaged_models",
             "training",
             "words",
+            "advantage",
+            "rollout_files",
         ),
     ],
 }

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from lib.generation import Engine, Sampling
+from lib.generation.scoring import action_logits, lots
 from lib.policies import LocalPolicy
 from lib.ptgs import PTGS, MissingTemperature
 from lib.training import Fixed, Shuffled, Tempered, Yoked, checkpoints, defaults, read_log, train
-from lib.training.actions import collate, pieces, read_episode
+from lib.training.actions import collate, read_episode
 from lib.training.learners import make_learner
 from lib.training.loop import choose_tasks, roll_out_groups
 from lib.training.objectives import (
@@ -22,7 +23,7 @@ from lib.training.objectives import (
     k3,
     kept_groups,
 )
-from lib.training.scoring import action_logits, score
+from lib.training.scoring import score
 from lib.trajectory import Message, Rollout, Turn
 from tests import lettered
 
@@ -196,11 +197,11 @@ def test_a_rollout_without_a_token_has_no_action(base):
     )
 
 
-def test_pieces_hold_every_episode_once(base):
+def test_lots_hold_every_episode_once(base):
     episodes = [read_episode(row) for group in groups_of(base) for row in group]
-    lots = pieces(episodes, 3)
-    assert sorted(i for lot in lots for i in lot) == list(range(len(episodes)))
-    assert max(map(len, lots)) == 3
+    found = lots(episodes, rows=3)
+    assert sorted(i for lot in found for i in lot) == list(range(len(episodes)))
+    assert max(map(len, found)) == 3
 
 
 # ------------------------------------------------------------------------------------ the update

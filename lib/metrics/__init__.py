@@ -4,8 +4,13 @@ A *cell* is one policy on one benchmark: for each task, `n` independent rollouts
 setting and `c` successes. Arrays go in, arrays come out; axes are named in brackets. Equations are
 those of "Sharpening Tax in Post-Training" (arXiv 2610.01509), its per-task estimators those of
 Chen et al. 2021 (arXiv 2107.03374, equation 1).
+
+How well a score picks attempts, tells successes from failures, and finds the decisive step, is
+measured as "Progress Advantage for LLM Agents" (arXiv 2606.26080) does.
 """
 
+from lib.metrics.attribution import RULES, Attribution, Rule, attribution, predict_step
+from lib.metrics.discrimination import auroc_band, spearman_band
 from lib.metrics.estimators import (
     Categories,
     Counts,
@@ -18,6 +23,7 @@ from lib.metrics.estimators import (
 from lib.metrics.prediction import SplitTaxes, few_rollout_taxes, split_rollouts
 from lib.metrics.ranks import auroc, partial_spearman, spearman
 from lib.metrics.seeds import FEWEST_SEEDS, t_interval
+from lib.metrics.selection import Selection, best_of_k, selection, share_cashed_in
 from lib.metrics.tax import (
     FEWEST_RESAMPLES,
     FEWEST_TASKS,
@@ -36,14 +42,21 @@ __all__ = [
     "FEWEST_SEEDS",
     "FEWEST_TASKS",
     "MARGIN",
+    "RULES",
+    "Attribution",
     "Band",
     "Categories",
     "Counts",
     "Crossover",
+    "Rule",
     "Scalability",
+    "Selection",
     "SharpeningTax",
     "SplitTaxes",
+    "attribution",
     "auroc",
+    "auroc_band",
+    "best_of_k",
     "consistency_curve",
     "coverage_curve",
     "crossover",
@@ -51,9 +64,13 @@ __all__ = [
     "partial_spearman",
     "pass_at_k",
     "pass_hat_k",
+    "predict_step",
     "scalability",
+    "selection",
+    "share_cashed_in",
     "sharpening_tax",
     "spearman",
+    "spearman_band",
     "split_rollouts",
     "t_interval",
     "task_categories",

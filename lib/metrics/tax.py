@@ -188,15 +188,15 @@ def sharpening_tax(
     return SharpeningTax(
         K=K,
         paired=paired,
-        coverage_base=_band(coverage[0]),
-        coverage_post=_band(coverage[1]),
-        consistency_base=_band(curves["consistency", 0]),
-        consistency_post=_band(curves["consistency", 1]),
-        A_base=_band(A_base),
-        A_post=_band(A_post),
-        S_base=_band(S_base),
-        S_post=_band(S_post),
-        **{name: _band(replicates) for name, replicates in taxes.items()},
+        coverage_base=band(coverage[0]),
+        coverage_post=band(coverage[1]),
+        consistency_base=band(curves["consistency", 0]),
+        consistency_post=band(curves["consistency", 1]),
+        A_base=band(A_base),
+        A_post=band(A_post),
+        S_base=band(S_base),
+        S_post=band(S_post),
+        **{name: band(replicates) for name, replicates in taxes.items()},
         crossover=_crossover_interval(crossings),
         samples={name: replicates[1:] for name, replicates in taxes.items()}
         | {"crossover": crossings[1:]},
@@ -215,7 +215,7 @@ def _resampled(rng, n_boot, *cells):
     return rows, weights
 
 
-def _band(replicates) -> Band:
+def band(replicates) -> Band:
     """The observed row 0 of [1 + n_boot, K], with percentile intervals of the defined others."""
     value, samples = replicates[0], np.sort(replicates[1:].T, axis=-1)  # NaN sorts last
     defined = np.sum(~np.isnan(samples), axis=-1)

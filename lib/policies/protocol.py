@@ -37,12 +37,15 @@ class Reply:
     trouble: why no reply could be had (a timeout, a server error), "" if one was. The attempt is
         then missing, not failed.
     ties: tokens that rounding could have changed.
+    likely: of each token its text and the log-probs of the likeliest ones in its place, itself
+        among them; empty unless a server was asked for them (`ServerPolicy`, extra).
     """
 
     message: Message
     turn: Turn
     trouble: str = ""
     ties: int = 0
+    likely: tuple[tuple[str, Mapping[str, float]], ...] = ()
 
 
 class Session(Protocol):

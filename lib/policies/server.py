@@ -178,7 +178,8 @@ class ServerPolicy:
         else:
             text, _ = cut_at_stop(choice.text or "", self.dialect.stops)  # some servers keep it
             message = self.dialect.read(text, context)
-        return Reply(message, Turn(0, finish=choice.finish_reason))
+        likely = _likely(getattr(choice, "logprobs", None))
+        return Reply(message, Turn(0, finish=choice.finish_reason), likely=likely)
 
     def _read_chat(self, said, context) -> Message:
         """The message with the calls that the server split off; one it tore stays text."""
@@ -323,6 +324,17 @@ class _Server:
 def _seed(key: Key, turn: int) -> int:
     digest = hashlib.blake2b(json.dumps([*key, turn]).encode(), digest_size=4).digest()
     return int.from_bytes(digest, "little") >> 1
+
+
+def _likely(log_probs) -> tuple[tuple[str, dict[str, float]], ...]:
+    """The log-probs of a choice, as chat and as completions have them; () where there are none."""
+    if content := getattr(log_probs, "content", None):
+        return tuple(
+            (one.token, {each.token: each.logprob for each in one.top_logprobs or (one,)})
+            for one in content
+        )
+    tokens, tops = (getattr(log_probs, name, None) or () for name in ("tokens", "top_logprobs"))
+    return tuple((token, dict(top or {})) for token, top in zip(tokens, tops, strict=False))
 
 
 def _of_the_server(error) -> bool:

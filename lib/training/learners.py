@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from lib.training.actions import Episode, collate, pieces
+from lib.generation.scoring import action_logits, lots
+from lib.training.actions import Episode, collate
 from lib.training.objectives import advantages_over_time, clipped_loss, group_advantages, k3
-from lib.training.scoring import Scores, action_logits, entropy, log_softmax
+from lib.training.scoring import Scores, entropy, log_softmax
 from lib.training.settings import Settings
 
 
@@ -80,7 +81,7 @@ class Learner:
                 batch = shuffled[low : low + settings.minibatch]
                 total = sum(counts[i] for i in batch)
                 self.optimizer.zero_grad(set_to_none=True)
-                for lot in pieces([episodes[i] for i in batch], settings.rows_at_once):
+                for lot in lots([episodes[i] for i in batch], rows=settings.rows_at_once):
                     these = batch[lot]
                     loss, cut = self._loss(
                         collate([episodes[i] for i in these], device),

@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from lib.envs import Environment
 from lib.generation import Engine, Sampling
+from lib.generation.scoring import action_logits
 from lib.policies import Key, LocalPolicy
 from lib.policies.dialects import Dialect
 from lib.policies.local import fingerprint
@@ -23,7 +24,7 @@ from lib.training.actions import Episode, read_episode
 from lib.training.learners import make_learner
 from lib.training.objectives import kept_groups
 from lib.training.samplers import Sampler, read_log
-from lib.training.scoring import Scores, action_logits, score
+from lib.training.scoring import Scores, score
 from lib.training.settings import Settings
 from lib.trajectory import Rollout
 

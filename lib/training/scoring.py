@@ -6,27 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lib.training.actions import Actions, Episode, collate, pieces
-
-
-def action_logits(model, actions: Actions) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits [a, vocabulary] over each action token, and the hidden states [a, width] they are of.
-
-    The model's head reads only the positions of actions: a hook hands it those, so that whatever
-    the architecture does to its logits afterwards is done.
-    """
-    kept = []
-
-    def only_actions(head, inputs):
-        kept.append(inputs[0][actions.sequence, actions.position])
-        return (kept[0][None],)
-
-    hook = model.get_output_embeddings().register_forward_pre_hook(only_actions)
-    try:
-        logits = model(actions.ids, use_cache=False).logits[0]
-    finally:
-        hook.remove()
-    return logits.float(), kept[0]
+from lib.generation.scoring import action_logits, lots
+from lib.training.actions import Episode, collate
 
 
 def log_softmax(logits: torch.Tensor, temperature: torch.Tensor | float) -> torch.Tensor:
@@ -78,7 +59,7 @@ def score(
     counts = np.array([len(episode.tokens) for episode in episodes])
     ends = np.cumsum(counts)
     found, order = [], []
-    for lot in pieces(episodes, rows):
+    for lot in lots(episodes, rows=rows):
         actions = collate([episodes[i] for i in lot], device)
         logits, hidden = action_logits(model, actions)
         picked = actions.tokens[:, None]

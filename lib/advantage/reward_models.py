@@ -1,0 +1,180 @@
+"""Trained reward models as scorers of the same steps, so that `trajectory_values` serves them, too.
+
+An outcome or process reward model reads the whole conversation in its own tokens:
+
+    reward, its_tokenizer = load_ordinal("WildReward-8B")       # THU-KEG/WildReward-8B
+    steps = [read_text(rollout, its_tokenizer, ChatTemplate(its_tokenizer), 8192) for ...]
+    ordinal_steps(reward, steps)                                 # [steps], from 1 to 5
+
+A generative verifier (launch/ThinkPRM-7B, launch/ThinkPRM-14B) writes a verdict on each step:
+
+    verifier = ServerPolicy("http://127.0.0.1:8000/v1", "launch/ThinkPRM-7B", ServerChat(),
+        temperature=0.0, max_new_tokens=4096, extra={"logprobs": True, "top_logprobs": 20})
+    verified_steps(verifier, rollouts)                           # [steps], chances from 0 to 1
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lib.advantage.readings import Steps
+from lib.generation.scoring import TOKENS_AT_ONCE, Reading, collate, lots
+from lib.policies.protocol import Context, Key, Policy, PolicyError, Reply
+from lib.trajectory import Message, Rollout
+
+# ------------------------------------------------------------------- sequence classification
+
+
+def load_ordinal(path: str | Path, *, dtype: torch.dtype = torch.float32, device: str = "cpu"):
+    """A sequence classifier with an ordinal head, in evaluation mode, and its tokenizer.
+
+    path : a folder of safetensors; code that comes with a model is not run.
+    """
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    if not any(Path(path).glob("*.safetensors")):
+        raise FileNotFoundError(f"{path}: expected a folder with config.json and safetensors")
+    common = {"local_files_only": True, "trust_remote_code": False}
+    model = AutoModelForSequenceClassification.from_pretrained(
+        path, use_safetensors=True, dtype=dtype, **common
+    )
+    return model.to(device).eval(), AutoTokenizer.from_pretrained(path, **common)
+
+
+@torch.no_grad()
+def ordinal_steps(
+    model, trajectories: Sequence[Steps], *, tokens_at_once: int = TOKENS_AT_ONCE
+) -> NDArray[np.float64]:
+    """The ordinal reward 1 + sum_j sigmoid(logit_j) at the last token of every step, [s].
+
+    With four thresholds j it is from 1 to 5. An outcome reward model is meant to be read at the end
+    alone: aggregate its steps by "last". NaN where a step is missing.
+
+    model : of transformers' sequence classifiers, whose head is called `score`.
+    """
+    if not hasattr(model, "score"):
+        raise ValueError(
+            f"{type(model).__name__} has no head called score: expected a sequence classifier on a "
+            "causal model"
+        )
+    found = np.full(sum(len(one.counts) for one in trajectories), np.nan)
+    firsts = np.cumsum([0, *(len(one.counts) for one in trajectories)])
+    readings = [_ends(one, model.config.max_position_embeddings) for one in trajectories]
+    full = [i for i, reading in enumerate(readings) if len(reading.position)]
+    for lot in lots([readings[i] for i in full], tokens=tokens_at_once) if full else ():
+        these = [full[j] for j in lot]
+        actions = collate([readings[i] for i in these], model.device)
+        states = model.base_model(actions.ids, use_cache=False).last_hidden_state
+        logits = model.score(states[actions.sequence, actions.position]).float()
+        scores = 1 + logits.sigmoid().sum(-1).double().cpu().numpy()
+        where = [firsts[i] + np.flatnonzero(trajectories[i].counts) for i in these]
+        found[np.concatenate(where)] = scores
+    return found
+
+
+def _ends(steps: Steps, longest: int) -> Reading:
+    """What to read, with the place of the last token of each step that has any."""
+    sequences = [list(one) for one in steps.reading.sequences]
+    counts = np.array(steps.counts, dtype=int)
+    lasts = np.cumsum(counts[counts > 0]) - 1
+    places = []
+    for last in lasts:
+        sequence = sequences[steps.reading.sequence[last]]
+        place, token = int(steps.reading.position[last]) + 1, int(steps.reading.tokens[last])
+        if place == len(sequence) < longest:  # nothing followed it, so the pair did not read it
+            sequence.append(token)
+        # An end token that a dialect left out is not there: the one before it is.
+        places.append(place if place < len(sequence) and sequence[place] == token else place - 1)
+    return Reading(
+        sequences,
+        steps.reading.sequence[lasts],
+        np.array(places, dtype=np.int64),
+        steps.reading.tokens[lasts],
+    )
+
+
+# --------------------------------------------------------------------------- generative verifier
+
+_VERDICT = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*(correct|incorrect)\b", re.IGNORECASE)
+_STEP = re.compile(r"\bstep\s*(\d+)", re.IGNORECASE)
+
+
+def verified_steps(verifier: Policy, rollouts: Sequence[Rollout]) -> NDArray[np.float64]:
+    """P(correct) of every step, at the place of its verdict in one critique a rollout, [s].
+
+    P is p(correct) / (p(correct) + p(incorrect)) among the likeliest tokens there. NaN where the
+    verifier gave no verdict on a step, or no critique at all.
+
+    verifier : a `ServerPolicy` that asks for log-probs: `extra={"logprobs": True, "top_logprobs":
+        20}` in chat, `extra={"logprobs": 20}` for completions.
+
+    Raises PolicyError if the server sends no log-probs.
+    """
+    session = verifier.start([Key(0, rollout.task, rollout.attempt) for rollout in rollouts])
+    contexts = [Context("", (), (Message("user", verifier_prompt(one)),)) for one in rollouts]
+    replies = session.reply(range(len(rollouts)), contexts)
+    found = []
+    for rollout, reply in zip(rollouts, replies, strict=True):
+        steps = np.full(sum(one.role == "assistant" for one in rollout.messages), np.nan)
+        for step, chance in _verdicts(reply):
+            if 1 <= step <= len(steps):
+                steps[step - 1] = chance
+        found.append(steps)
+    return np.concatenate([np.zeros(0), *found])
+
+
+def verifier_prompt(rollout: Rollout) -> str:
+    """The task and its numbered steps, and a request for a verdict on each of them."""
+    task, steps = [], []
+    for message in rollout.messages:
+        if message.role == "assistant":
+            calls = [f"{call.name}({call.arguments})" for call in message.tool_calls]
+            steps.append("\n".join([f"Step {len(steps) + 1}: {message.content}".rstrip(), *calls]))
+        elif steps:
+            steps[-1] += f"\nThen came ({message.role}): {message.content}"
+        else:
+            task.append(message.content)
+    listed = "\n\n".join(steps)
+    return (
+        "An agent was given this task:\n\n" + "\n".join(task) + "\n\nThis is what it did, step by "
+        f"step:\n\n{listed}\n\nCheck the steps one after another. Say of each what is right or "
+        "wrong with it, and close with a line of its own that reads 'Step N is \\boxed{correct}' "
+        "or 'Step N is \\boxed{incorrect}'."
+    )
+
+
+def _verdicts(reply: Reply) -> Iterator[tuple[int, float]]:
+    """The steps that a critique judges, counted from 1, each with P(correct)."""
+    if reply.trouble:
+        return
+    text = "".join(token for token, _ in reply.likely) or reply.message.content
+    starts = np.cumsum([0, *(len(token) for token, _ in reply.likely)])
+    step = read = 0
+    for verdict in _VERDICT.finditer(text):
+        if not reply.likely:
+            raise PolicyError(
+                "the server sent no log-probs, so a verdict has no chance: ask for them, "
+                "extra={'logprobs': True, 'top_logprobs': 20} in chat, extra={'logprobs': 20} else"
+            )
+        named = _STEP.search(text, read, verdict.start())
+        step, read = int(named[1]) if named else step + 1, verdict.end()
+        place = int(np.searchsorted(starts, verdict.start(1), side="right")) - 1
+        token, likely = reply.likely[place]
+        yield step, _chance(likely, token[: verdict.start(1) - starts[place]])
+
+
+def _chance(likely: dict[str, float], before: str) -> float:
+    """p(correct) / (p(correct) + p(incorrect)) of tokens that begin, after `before`, either."""
+    sums = {"correct": 0.0, "incorrect": 0.0}
+    for token, log_prob in likely.items():
+        word = token.removeprefix(before).strip().lower()
+        for verdict in sums:
+            if word and (verdict.startswith(word) or word.startswith(verdict)):
+                sums[verdict] += math.exp(log_prob)
+    total = sum(sums.values())
+    return sums["correct"] / total if total else math.nan

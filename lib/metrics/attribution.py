@@ -1,0 +1,75 @@
+"""Failure attribution: which step of a failed trajectory was the decisive mistake."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lib.metrics.selection import task_resamples
+from lib.metrics.tax import Band, band
+
+Rule = Literal["lowest running sum", "sharpest negative step", "sharpest drop"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+
+def predict_step(scores: ArrayLike, rule: Rule) -> int | None:
+    """The step, counted from 0, that step scores [steps] blame; the first of equals.
+
+    rule : "lowest running sum" blames the step at which the sum so far is lowest, "sharpest
+        negative step" that of the lowest score, "sharpest drop" that which is furthest below the
+        step before it.
+
+    Steps without a score (NaN) are neither blamed nor compared with. None if no step has one.
+    """
+    if rule not in RULES:
+        raise ValueError(f"rule is {rule!r}: expected one of {', '.join(RULES)}")
+    scores = np.asarray(scores, float)
+    there = np.flatnonzero(~np.isnan(scores))
+    if not len(there):
+        return None
+    values = scores[there]
+    if rule == "lowest running sum":
+        values = np.cumsum(values)
+    elif rule == "sharpest drop" and len(values) > 1:
+        values = np.r_[np.inf, np.diff(values)]
+    return int(there[np.argmin(values)])
+
+
+class Attribution(NamedTuple):
+    """accuracy: share of trajectories whose decisive step was named.  distance: mean of |error|,
+    in steps.  counted: trajectories that both are over.  unpredicted: those without a prediction.
+    """
+
+    accuracy: Band
+    distance: Band
+    counted: int
+    unpredicted: int
+
+
+def attribution(
+    predicted: Sequence[int | None],
+    actual: Sequence[int | str],
+    *,
+    n_boot: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> Attribution:
+    """Step accuracy and mean absolute error, with intervals that resample trajectories.
+
+    predicted, actual : [trajectories], steps in the same count; digits may come as strings, as in
+        Who & When. A prediction of None is left out and counted. NaN where none is left; intervals
+        are NaN with fewer than `FEWEST_TASKS`.
+    """
+    if len(predicted) != len(actual):
+        raise ValueError(f"{len(predicted)} predictions of {len(actual)} trajectories")
+    kept = [(int(a), int(b)) for a, b in zip(predicted, actual, strict=True) if a is not None]
+    unpredicted = len(predicted) - len(kept)
+    if not kept:
+        nothing = Band(np.nan, np.nan, np.nan)
+        return Attribution(nothing, nothing, 0, unpredicted)
+    errors = np.abs(np.subtract(*np.array(kept).T)).astype(float)
+    weights = task_resamples(len(kept), n_boot, rng) / len(kept)
+    accuracy, distance = (
+        band((weights @ values)[:, None]).at(1) for values in ((errors == 0).astype(float), errors)
+    )
+    return Attribution(accuracy, distance, len(kept), unpredicted)

@@ -1,0 +1,156 @@
+"""Whether a score tells successes from failures: AUROC and Spearman, pooled and within strata.
+
+Intervals are from resampling *tasks* with all their attempts, as attempts of a task are alike. A
+score may owe its AUROC to telling easy tasks from hard ones, or short attempts from long ones:
+within strata, only attempts of the same task, or of the same length, are compared.
+"""
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lib.metrics.selection import checked_attempts, task_resamples
+from lib.metrics.tax import Band, band
+
+_AT_ONCE = 2**20  # weights of resamples that are held at once
+
+
+def auroc_band(
+    scores: ArrayLike,
+    passed: ArrayLike,
+    tasks: ArrayLike,
+    *,
+    strata: ArrayLike | None = None,
+    n_boot: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> Band:
+    """The chance that a success scores above a failure of the same stratum, ties counting half.
+
+    All pairs of a success and a failure in one stratum weigh the same.
+
+    scores, passed, tasks : [attempts].
+    strata : [attempts], such as the tasks or the numbers of turns; None pools all attempts.
+
+    NaN, with a warning, where no stratum holds both outcomes. The interval is NaN with fewer than
+    `FEWEST_TASKS` tasks.
+    """
+    scores, passed = checked_attempts(scores, passed)
+    names, number = np.unique(np.asarray(tasks), return_inverse=True)
+    wins, pairs, nested = _pairs(scores, passed, number, len(names), strata)
+    if not pairs.sum():
+        warnings.warn(
+            "AUROC is undefined: no two attempts with different outcomes can be compared",
+            stacklevel=2,
+        )
+        return Band(np.nan, np.nan, np.nan)
+    weights = task_resamples(len(names), n_boot, rng)
+    if nested:  # two copies of a task are two tasks, whose attempts are not compared
+        above, all_pairs = weights @ wins.diagonal(), weights @ pairs.diagonal()
+    else:
+        above = np.einsum("bt,ts,bs->b", weights, wins, weights, optimize=True)
+        all_pairs = np.einsum("bt,ts,bs->b", weights, pairs, weights, optimize=True)
+    found = np.divide(above, all_pairs, out=np.full(len(above), np.nan), where=all_pairs > 0)
+    return band(found[:, None]).at(1)
+
+
+def _pairs(scores, passed, number, tasks, strata):
+    """Of successes of task t and failures of task s: pairs won, pairs in all, [tasks, tasks] each.
+
+    And whether each stratum lies within one task.
+    """
+    strata = _numbers(strata, len(scores))
+    wins, pairs = np.zeros((tasks, tasks)), np.zeros((tasks, tasks))
+    order = np.argsort(strata, kind="stable")
+    nested = True
+    for these in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
+        up, down = these[passed[these] == 1], these[passed[these] == 0]
+        present, task_down = np.unique(number[down], return_inverse=True)
+        nested &= len(np.unique(number[these])) == 1
+        if not len(up) or not len(down):
+            continue
+        successes = np.bincount(number[up], minlength=tasks)
+        for place, task in enumerate(present):
+            theirs = np.sort(scores[down[task_down == place]])
+            below = np.searchsorted(theirs, scores[up], "left")
+            below = (below + np.searchsorted(theirs, scores[up], "right")) / 2
+            wins[:, task] += np.bincount(number[up], weights=below, minlength=tasks)
+            pairs[:, task] += successes * len(theirs)
+    return wins, pairs, nested
+
+
+def spearman_band(
+    x: ArrayLike,
+    y: ArrayLike,
+    tasks: ArrayLike,
+    *,
+    strata: ArrayLike | None = None,
+    n_boot: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> Band:
+    """Spearman correlation of x and y, such as a score and success, and its interval.
+
+    Within strata, ranks are those in the stratum divided by its attempts, less their mean; the
+    correlation is over all attempts. With one stratum this is Spearman's.
+
+    x, y, tasks : [attempts].  strata : [attempts]; None pools all attempts.
+
+    NaN, with a warning, where one of the two is constant in every stratum.
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    if x.shape != y.shape or x.ndim != 1 or np.isnan(x).any() or np.isnan(y).any():
+        raise ValueError(
+            f"x {x.shape} and y {y.shape}: expected one number an attempt in each; leave attempts "
+            "without one out, and report how many"
+        )
+    names, number = np.unique(np.asarray(tasks), return_inverse=True)
+    strata = _numbers(strata, len(x))
+    weights = task_resamples(len(names), n_boot, rng)
+    step = max(1, _AT_ONCE // max(len(x), 1))
+    found = np.concatenate(
+        [
+            _weighted_spearman(x, y, strata, weights[low : low + step].T[number])
+            for low in range(0, len(weights), step)
+        ]
+    )
+    if np.isnan(found[0]):
+        warnings.warn(
+            "Spearman is undefined: a variable is constant in every stratum", stacklevel=2
+        )
+    return band(found[:, None]).at(1)
+
+
+def _weighted_spearman(x, y, strata, weights):
+    """Of attempts that count `weights` times, [attempts, b]: [b], NaN where undefined."""
+    x, y = (_relative_ranks(values, strata, weights) for values in (x, y))
+    weighted = weights * x
+    both, spread = np.einsum("ab,ab->b", weighted, y), np.einsum("ab,ab->b", weighted, x)
+    spread = np.sqrt(spread * np.einsum("ab,ab,ab->b", weights, y, y))
+    return np.divide(both, spread, out=np.full(len(both), np.nan), where=spread > 1e-9)
+
+
+def _relative_ranks(values, strata, weights):
+    """The share of its stratum below each attempt, ties half, less a half: [attempts, b]."""
+    order = np.lexsort((values, strata))
+    values, strata = values[order], strata[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(strata) != 0) | (np.diff(values) != 0)])
+    ties = np.add.reduceat(weights[order], starts, axis=0)  # attempts of each run of equals
+    groups = np.flatnonzero(np.r_[True, np.diff(strata[starts]) != 0])
+    size = np.add.reduceat(ties, groups, axis=0)
+    runs = np.diff(np.r_[groups, len(starts)])
+    before = np.repeat(np.cumsum(size, axis=0) - size, runs, axis=0)
+    below = np.cumsum(ties, axis=0) - ties / 2 - before
+    size = np.repeat(size, runs, axis=0)
+    ranks = np.divide(below, size, out=np.full(size.shape, 0.5), where=size > 0) - 0.5
+    place = np.empty(len(values), int)
+    place[order] = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(values)]))
+    return ranks[place]
+
+
+def _numbers(strata, attempts: int):
+    if strata is None:
+        return np.zeros(attempts, int)
+    strata = np.asarray(strata)
+    if strata.shape != (attempts,):
+        raise ValueError(f"strata {strata.shape} of {attempts} attempts: expected one for each")
+    return np.unique(strata, return_inverse=True)[1]

@@ -1,0 +1,168 @@
+"""What a score is worth as a selector: success of the best of k attempts, exactly, and its share.
+
+The best of k is the attempt with the highest score among k drawn without replacement from a task's
+n scored attempts. Its expected success can fall anywhere from pass^k to pass@k.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lib.metrics.estimators import checked_budget, pass_at_k, pass_hat_k
+from lib.metrics.tax import FEWEST_RESAMPLES, FEWEST_TASKS, MARGIN, Band, band
+
+
+def best_of_k(scores: ArrayLike, passed: ArrayLike, tasks: ArrayLike, k: ArrayLike):
+    """Expected success of the highest-scored of k attempts, over all k-subsets of each task's n.
+
+    E = sum_i passed_(i) C(i-1, k-1) / C(n, k), attempts i = 1..n in ascending order of score; of
+    attempts with the same score each is as likely to be picked. (A constant score gives pass@1, an
+    oracle pass@k, an anti-oracle pass^k.)
+
+    scores, passed, tasks: [attempts]; k: a budget or [budgets].
+    Returns the distinct tasks, [tasks], in ascending order, and E, [tasks] or [tasks, budgets].
+
+    Raises ValueError where a score or an outcome is missing, or k exceeds a task's attempts.
+    """
+    scores, passed = checked_attempts(scores, passed)
+    names, number = _numbered(tasks, len(scores))
+    n = np.bincount(number)
+    c = np.bincount(number, weights=passed).astype(int)
+    k = checked_budget(k, c, n, names)
+    order = np.lexsort((scores, number))
+    success = _mean_of_ties(passed[order], scores[order], number[order])
+    expected = np.zeros((len(names), *k.shape))
+    ends = np.cumsum(n)
+    for size in np.unique(n):
+        these = np.flatnonzero(n == size)
+        places = ends[these][:, None] - size + np.arange(size)
+        expected[these] = success[places] @ _weights(size, k)
+    return names, expected
+
+
+def _weights(n: int, k: NDArray) -> NDArray[np.float64]:
+    """C(i-1, k-1) / C(n, k) for i = 1..n: [n] or [n, budgets].
+
+    From the last one, k / n, downwards by their ratio (i - k) / (i - 1): no large number occurs.
+    """
+    i = np.arange(n, 1, -1)[(..., *(None,) * k.ndim)]
+    falling = np.concatenate(
+        [np.broadcast_to(k / n, (1, *k.shape)), np.maximum(i - k, 0) / (i - 1)]
+    )
+    return np.cumprod(falling, axis=0)[::-1]
+
+
+def _mean_of_ties(values, scores, number):
+    """Values in order of (number, score), each replaced by the mean over its equals in both."""
+    new = np.r_[True, (scores[1:] != scores[:-1]) | (number[1:] != number[:-1])]
+    block = np.cumsum(new) - 1
+    return (np.bincount(block, weights=values) / np.bincount(block))[block]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a score picks of k attempts, and what there was to pick; every Band over `ks`.
+
+    success: of the best of k by the score.  accuracy: pass@1, the same at every k.
+    coverage: pass@k.  consistency: pass^k. All are means over tasks.
+    share: of the gain that k attempts offer, cashed in: (success - pass@1) / (pass@k - pass@1),
+        NaN where there is nothing to gain.
+    samples: replicates [n_boot, ks] of each, by name. The same tasks, n_boot and rng draw the same
+        resamples, so those of two scores may be subtracted.
+    """
+
+    ks: NDArray[np.int64]
+    success: Band
+    accuracy: Band
+    coverage: Band
+    consistency: Band
+    share: Band
+    samples: dict[str, NDArray[np.float64]]
+
+
+def selection(
+    scores: ArrayLike,
+    passed: ArrayLike,
+    tasks: ArrayLike,
+    ks: ArrayLike,
+    *,
+    n_boot: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> Selection:
+    """`best_of_k` over tasks, with 95 % intervals that resample tasks with all their attempts.
+
+    scores, passed, tasks: [attempts]; ks: [budgets]. Fewer than `FEWEST_TASKS` tasks give no
+    intervals. Errors as in `best_of_k`.
+    """
+    ks = np.atleast_1d(ks)
+    names, success = best_of_k(scores, passed, tasks, ks)
+    _, number = _numbered(tasks, np.size(scores))
+    n, c = np.bincount(number), np.bincount(number, weights=np.asarray(passed, float)).astype(int)
+    weights = task_resamples(len(names), n_boot, rng) / len(names)
+    found = {
+        "success": weights @ success,
+        "accuracy": weights @ np.repeat((c / n)[:, None], len(ks), axis=1),
+        "coverage": weights @ pass_at_k(c, n, ks),
+        "consistency": weights @ pass_hat_k(c, n, ks),
+    }
+    found["share"] = share_cashed_in(found["success"], found["accuracy"], found["coverage"])
+    return Selection(
+        ks=ks,
+        **{name: band(replicates) for name, replicates in found.items()},
+        samples={name: replicates[1:] for name, replicates in found.items()},
+    )
+
+
+def share_cashed_in(success: ArrayLike, accuracy: ArrayLike, coverage: ArrayLike):
+    """(success - pass@1) / (pass@k - pass@1) of task means; NaN where nothing is to be gained.
+
+    >>> float(share_cashed_in(0.5, 0.4, 0.8)), float(share_cashed_in(0.4, 0.4, 0.4))
+    (0.25..., nan)
+    """
+    gain = np.asarray(coverage, float) - accuracy
+    return (np.asarray(success, float) - accuracy) / np.where(gain > MARGIN, gain, np.nan)
+
+
+def task_resamples(tasks: int, n_boot: int, rng: int | np.random.Generator) -> NDArray[np.float64]:
+    """How often each task is drawn, [1 + n_boot, tasks]: once each first, then the resamples.
+
+    Fewer than `FEWEST_TASKS` tasks are not resampled.
+    """
+    if n_boot < 0 or 0 < n_boot < FEWEST_RESAMPLES:
+        raise ValueError(
+            f"n_boot = {n_boot}: expected 0 for no intervals, or at least {FEWEST_RESAMPLES}; "
+            "1000 is usual."
+        )
+    rng = np.random.default_rng(rng)
+    n_boot = n_boot if tasks >= FEWEST_TASKS else 0
+    drawn = rng.multinomial(tasks, np.full(tasks, 1 / max(tasks, 1)), size=n_boot)
+    return np.concatenate([np.ones((1, tasks)), drawn])
+
+
+def checked_attempts(scores, passed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores and outcomes as floats, [attempts] each, or an error that says what is missing."""
+    scores, passed = np.asarray(scores, float), np.asarray(passed, float)
+    if scores.shape != passed.shape or scores.ndim != 1:
+        raise ValueError(
+            f"scores {scores.shape} and outcomes {passed.shape}: expected one an attempt in each"
+        )
+    if np.isnan(scores).any():
+        raise ValueError(
+            f"{np.isnan(scores).sum()} of {len(scores)} attempts have no score (NaN), and cannot "
+            "be ranked: leave them out, and report how many"
+        )
+    if not np.isin(passed, (0, 1)).all():
+        raise ValueError(
+            f"passed = {passed.tolist()[:8]} ...: expected true or false; leave attempts with a "
+            "missing outcome out."
+        )
+    return scores, passed
+
+
+def _numbered(tasks, attempts: int):
+    """The distinct tasks in ascending order, and of each attempt the number of its task."""
+    tasks = np.asarray(tasks)
+    if tasks.shape != (attempts,) or not attempts:
+        raise ValueError(f"tasks {tasks.shape} of {attempts} attempts: expected a task for each")
+    return np.unique(tasks, return_inverse=True)

@@ -1,0 +1,43 @@
+"""Rollouts of a lab model in its world, the model, its base, and their tokenizer."""
+
+import pytest
+
+from lib.generation import load
+from lib.lab import plan
+from lib.lab.work import open_policy
+from lib.policies import Key
+from lib.rollouts import roll_out
+
+FOLDERS = {
+    "policy": plan.DATA / "models" / "sokoban-0.25M-grpo-fixed-0.0003-0",
+    "reference": plan.DATA / "models" / "sokoban-0.25M-base-85",
+}
+
+
+@pytest.fixture(scope="session")
+def opened():
+    return open_policy(FOLDERS["policy"], "sokoban", 0.9)
+
+
+@pytest.fixture(scope="session")
+def policy(opened):
+    return opened.engine.model
+
+
+@pytest.fixture(scope="session")
+def tokenizer(opened):
+    return opened.engine.tokenizer
+
+
+@pytest.fixture(scope="session")
+def reference():
+    return load(FOLDERS["reference"])[0]
+
+
+@pytest.fixture(scope="session")
+def rollouts(opened):
+    """Six attempts at each of eight tasks, at T = 0.9, in the order of their keys."""
+    world = plan.world("sokoban", "test", 8)
+    keys = [Key(0, task, attempt) for task in world.tasks() for attempt in range(6)]
+    found = roll_out(opened.start(keys), world, keys, "lab", "post")
+    return sorted(found, key=lambda rollout: rollout.key)

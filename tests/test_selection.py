@@ -1,0 +1,222 @@
+"""Best of k by a score; AUROC and Spearman within strata; failure attribution."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lib.metrics import (
+    RULES,
+    attribution,
+    auroc,
+    auroc_band,
+    best_of_k,
+    pass_at_k,
+    pass_hat_k,
+    predict_step,
+    selection,
+    share_cashed_in,
+    spearman,
+    spearman_band,
+)
+
+
+def attempts(tasks=20, n=12, seed=0, skill=1.0):
+    """Scores, outcomes and tasks of attempts; the score knows something of the outcome."""
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(tasks), n)
+    passed = rng.random(tasks * n) < np.repeat(rng.random(tasks), n)
+    return rng.normal(size=tasks * n) + skill * passed, passed, task
+
+
+def counts(passed, task):
+    return np.bincount(task, weights=passed).astype(int), np.bincount(task)
+
+
+# ------------------------------------------------------------------------------------ best of k
+
+
+@pytest.mark.parametrize("k", [1, 3, 12])
+def test_a_constant_score_gives_pass_at_1(k):
+    _, passed, task = attempts()
+    c, n = counts(passed, task)
+    assert best_of_k(np.zeros(len(task)), passed, task, k)[1] == pytest.approx(c / n)
+
+
+@pytest.mark.parametrize("k", [1, 3, 12])
+def test_an_oracle_gives_coverage_and_an_anti_oracle_consistency(k):
+    _, passed, task = attempts()
+    c, n = counts(passed, task)
+    score = passed.astype(float)
+    assert best_of_k(score, passed, task, k)[1] == pytest.approx(pass_at_k(c, n, k), abs=1e-12)
+    assert best_of_k(-score, passed, task, k)[1] == pytest.approx(pass_hat_k(c, n, k), abs=1e-12)
+
+
+def test_it_is_the_mean_over_all_subsets_with_ties():
+    scores, passed = np.array([2, 0, 1, 1, 2, 2, 0.0]), np.array([1, 0, 1, 0, 0, 1, 1])
+    for k in (1, 2, 4, 7):
+        picks = []
+        for these in itertools.combinations(range(7), k):
+            best = [i for i in these if scores[i] == max(scores[list(these)])]
+            picks.append(np.mean(passed[best]))
+        assert best_of_k(scores, passed, np.zeros(7), k)[1] == pytest.approx([np.mean(picks)])
+
+
+def test_tasks_may_have_different_numbers_of_attempts_in_any_order():
+    scores, passed, task = attempts()
+    kept = np.random.default_rng(1).permutation(len(task))[:180]
+    names, together = best_of_k(scores[kept], passed[kept], task[kept], [1, 2, 3])
+    assert len(set(np.bincount(task[kept]))) > 1
+    for name, expected in zip(names, together, strict=True):
+        these = kept[task[kept] == name]
+        alone = best_of_k(scores[these], passed[these], task[these], [1, 2, 3])[1]
+        assert expected == pytest.approx(alone[0])
+
+
+def test_ten_thousand_attempts_stay_exact():
+    n = 10_000
+    passed = np.zeros(n)
+    passed[0] = 1
+    budgets = [1, 5_000, n]
+    found = best_of_k(passed, passed, np.zeros(n), budgets)[1][0]
+    assert found == pytest.approx([1e-4, 0.5, 1.0], rel=1e-10)
+    many = best_of_k(np.arange(n), np.arange(n) % 2, np.zeros(n), budgets)[1][0]
+    assert np.isfinite(many).all()
+    assert many[2] == pytest.approx(1.0)
+
+
+def test_a_budget_beyond_the_attempts_of_a_task_is_an_error():
+    with pytest.raises(ValueError, match="task 'b' with n = 1"):
+        best_of_k([1, 2, 3], [1, 0, 1], ["a", "a", "b"], 2)
+
+
+def test_an_attempt_without_a_score_cannot_be_ranked():
+    with pytest.raises(ValueError, match="1 of 2 attempts have no score"):
+        best_of_k([1, np.nan], [1, 0], ["a", "a"], 1)
+
+
+def test_an_outcome_that_is_missing_is_no_failure():
+    with pytest.raises(ValueError, match="leave attempts with a missing outcome out"):
+        best_of_k([1, 2], [1, np.nan], ["a", "a"], 1)
+
+
+def test_selection_has_limits_shares_and_intervals_by_task():
+    scores, passed, task = attempts(tasks=40)
+    found = selection(scores, passed, task, [1, 2, 8])
+    c, n = counts(passed, task)
+    assert found.coverage.value == pytest.approx(pass_at_k(c, n, np.array([1, 2, 8])).mean(0))
+    assert (found.consistency.value <= found.success.value + 1e-12).all()
+    assert (found.success.value <= found.coverage.value + 1e-12).all()
+    assert np.isnan(found.share.value[0])
+    gain = (found.success.value - found.accuracy.value)[1:]
+    assert found.share.value[1:] == pytest.approx(
+        gain / (found.coverage.value - found.accuracy.value)[1:]
+    )
+    deviation = (c / n).std() / np.sqrt(40)
+    assert found.accuracy.high[0] - found.accuracy.low[0] == pytest.approx(
+        3.92 * deviation, rel=0.2
+    )
+
+
+def test_the_oracle_cashes_in_everything():
+    _, passed, task = attempts()
+    found = selection(passed.astype(float), passed, task, [4], n_boot=0)
+    assert found.share.value == pytest.approx([1.0])
+    assert np.isnan(found.share.low[0])
+
+
+def test_nothing_to_gain_is_nan():
+    assert np.isnan(share_cashed_in(0.4, 0.4, 0.4))
+
+
+# ------------------------------------------------------------------------- AUROC and Spearman
+
+
+def test_pooled_they_are_the_plain_ones():
+    scores, passed, task = attempts()
+    scores = scores.round(1)  # with ties
+    assert auroc_band(scores, passed, task).value == pytest.approx(auroc(scores, passed))
+    found = spearman_band(scores, passed, task).value
+    assert found == pytest.approx(spearman(scores, passed.astype(float)))
+
+
+def test_the_interval_is_that_of_resampled_tasks():
+    scores, passed, task = attempts()
+    again = np.random.default_rng(5)
+    values = {"auroc": [], "spearman": []}
+    for _ in range(400):
+        drawn = np.concatenate([np.flatnonzero(task == t) for t in again.integers(20, size=20)])
+        values["auroc"].append(auroc(scores[drawn], passed[drawn]))
+        values["spearman"].append(stats.spearmanr(scores[drawn], passed[drawn])[0])
+    found = {"auroc": auroc_band, "spearman": spearman_band}
+    for name, function in found.items():
+        band = function(scores, passed, task, n_boot=2000)
+        assert band[1:] == pytest.approx(np.quantile(values[name], [0.025, 0.975]), abs=0.03)
+
+
+def test_within_tasks_only_attempts_of_one_task_are_compared():
+    scores, passed, task = attempts(skill=1.0)
+    easy = 10.0 * task  # a score that tells tasks apart changes nothing there
+    alone = auroc_band(scores, passed, task, strata=task)
+    assert auroc_band(scores + easy, passed, task, strata=task) == pytest.approx(alone)
+    wins = pairs = 0.0
+    for t in np.unique(task):
+        up, down = scores[(task == t) & passed], scores[(task == t) & ~passed]
+        wins += (up[:, None] > down).sum()
+        pairs += up.size * down.size
+    assert alone.value == pytest.approx(wins / pairs)
+
+
+def test_length_alone_says_nothing_within_strata_of_equal_length():
+    scores, passed, task = attempts(skill=0.0)
+    turns = np.random.default_rng(2).integers(1, 6, len(task)) - 2 * passed
+    assert auroc_band(-turns, passed, task).value > 0.8
+    assert auroc_band(-turns, passed, task, strata=turns).value == 0.5
+    with pytest.warns(UserWarning, match="constant in every stratum"):
+        assert np.isnan(spearman_band(-turns, passed, task, strata=turns).value)
+    assert abs(spearman_band(scores, passed, task, strata=turns).value) < 0.15
+
+
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_one_class_only_is_nan_with_a_warning(outcome):
+    passed = np.full(20, outcome)
+    with pytest.warns(UserWarning, match="no two attempts with different outcomes"):
+        assert np.isnan(auroc_band(np.arange(20), passed, np.arange(20))).all()
+    with pytest.warns(UserWarning, match="Spearman is undefined"):
+        assert np.isnan(spearman_band(np.arange(20), passed, np.arange(20))).all()
+
+
+def test_resamples_without_both_classes_are_left_out_silently():
+    passed = np.r_[1, np.zeros(14)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert auroc_band(passed, passed, np.arange(15)) == (1.0, 1.0, 1.0)
+
+
+# ---------------------------------------------------------------------------------- attribution
+
+
+def test_the_three_rules():
+    scores = [1.0, -2.0, 4.0, -1.5, -0.5, np.nan]
+    assert [predict_step(scores, rule) for rule in RULES] == [1, 1, 3]
+    assert predict_step([-1.0, np.nan, -2.0, 1.0], "lowest running sum") == 2
+    assert predict_step([np.nan, 3.0], "sharpest drop") == 1
+    assert predict_step([np.nan], "sharpest drop") is None
+    with pytest.raises(ValueError, match="expected one of lowest running sum"):
+        predict_step(scores, "last")
+
+
+def test_accuracy_and_distance_compare_integers():
+    found = attribution([1, 10, 4, None], ["1", "9", "2", "3"])
+    assert found.accuracy.value == pytest.approx(1 / 3)
+    assert found.distance.value == pytest.approx(1.0)
+    assert (found.counted, found.unpredicted) == (3, 1)
+    assert np.isnan(found.accuracy.low)
+    many = attribution([1] * 30, ["1"] * 20 + ["3"] * 10)
+    assert many.accuracy.low < 2 / 3 < many.accuracy.high
+
+
+def test_without_a_prediction_there_is_no_accuracy():
+    assert np.isnan(attribution([None], ["1"]).accuracy.value)
