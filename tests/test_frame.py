@@ -66,7 +66,7 @@ FLOORS = {
     "plotting": [],
     "integrations": ["ptgs"],
     "tables": ["claims"],
-    "report": ["tables", "plotting"],
+    "report": ["tables", "plotting", "importers"],
     "notebook_parameters": [],
     "batch": ["notebook_parameters"],
     "batch_page": ["batch", "claims"],

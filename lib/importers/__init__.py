@@ -20,7 +20,7 @@ from lib.importers.human_eval import read_human_eval
 from lib.importers.inspect_log import read_inspect
 from lib.importers.lists import read_lists
 from lib.importers.lm_eval import read_lm_eval
-from lib.importers.log import Imported, ImportReport
+from lib.importers.log import Imported, ImportReport, unequal_settings
 from lib.importers.recognise import recognise
 from lib.importers.tables import read_table
 from lib.importers.tau import read_tau
@@ -57,6 +57,7 @@ __all__ = [
     "read_verifiers",
     "recognise",
     "to_tau2",
+    "unequal_settings",
 ]
 
 
@@ -64,10 +65,10 @@ def load(path: str | Path, *, format: str | None = None, **options) -> Imported:
     """Read a log of any format known here: a file, or a folder where the tool writes folders.
 
     format: a key of FORMATS; None recognises it from content.
-    options: `arm`, `pair`, `benchmark` and `trajectories`, as `log.collect` takes them, and what the
-    reader of the format takes besides: `scorer`, `filter`, `threshold`, ...
-    Raises OutcomesError naming file and place; where several scorers or filters could be meant, it
-    lists them with the argument that chooses.
+    options: `arm`, `pair`, `benchmark` and `trajectories`, as `log.collect` takes them, and what
+    the reader of the format takes besides: `scorer`, `filter`, `threshold`, ...
+    Raises OutcomesError naming file and place; where several scorers or filters could be meant,
+    it lists them with the argument that chooses.
     """
     path = Path(path)
     if not path.exists():

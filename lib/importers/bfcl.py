@@ -30,7 +30,9 @@ def read_bfcl(path: str | Path, *, model: str | None = None, **cell) -> Imported
     """
     path = Path(path)
     if not path.is_dir():
-        raise OutcomesError(f"{path}: expected the folder that holds BFCL's result and score folders.")
+        raise OutcomesError(
+            f"{path}: expected a folder, which holds BFCL's result and score folders."
+        )
     report = ImportReport("BFCL", scorer="the tool's checker")
     runs = {}
     for file in sorted(path.rglob("BFCL_v*_result.json")):
@@ -98,7 +100,8 @@ def _failures(score, results) -> set[str]:
         failed.add(task)
     if total != len(results):
         raise OutcomesError(
-            f"{place}: counts {total} tasks, and the result file has {len(results)}. Evaluate again."
+            f"{place}: counts {total} tasks, and the result file has {len(results)}. Run bfcl "
+            "evaluate again."
         )
     if correct != total - len(failed) or (total and abs(accuracy - correct / total) > 1e-9):
         raise OutcomesError(

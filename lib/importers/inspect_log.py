@@ -23,10 +23,14 @@ from lib.importers.log import (
 from lib.outcomes import OutcomesError
 
 SAMPLE_FIELDS = frozenset(
-    "id epoch input choices target description sandbox files setup messages output scores metadata "
-    "store events timelines model_usage role_usage model_fallbacks started_at completed_at "
-    "total_time working_time uuid invalidation error error_retries attachments events_data limit "
-    "turn_count token_limit token_limit_type token_limit_usage message_limit time_limit".split()
+    {
+        *("id", "epoch", "uuid", "input", "choices", "target", "description", "metadata"),
+        *("sandbox", "files", "setup", "messages", "output", "store", "events", "events_data"),
+        *("timelines", "attachments", "scores", "error", "error_retries", "limit"),
+        *("invalidation", "model_usage", "role_usage", "model_fallbacks", "turn_count"),
+        *("started_at", "completed_at", "total_time", "working_time", "message_limit"),
+        *("token_limit", "token_limit_type", "token_limit_usage", "time_limit"),
+    }
 )
 """Fields of a sample. One that is not among them might be `error` or `limit` renamed."""
 
@@ -65,7 +69,7 @@ def read_inspect(
         samples = [_sample(s, f"{path}, sample {i}", ignore) for i, s in enumerate(listed)]
     task = _heading(header, report, path)
     cell.setdefault("benchmark", task)
-    names = [name for sample in samples for name in sample.candidates]
+    names = [name for sample in samples for name in sample.values]
     scorer = choose(names, scorer, "scorer", "score", str(path))
     report.scorer = scorer
     rows = [*_rows(samples, scorer, threshold), *_absent(header, samples, report)]
@@ -82,7 +86,9 @@ class _Sample:
         self.reason = _trouble(record, place)
         scores = record.get("scores")
         if scores is not None and type(scores) is not dict:
-            raise OutcomesError(f"{place}, 'scores': got {type(scores).__name__}, expected an object.")
+            raise OutcomesError(
+                f"{place}, 'scores': got {type(scores).__name__}, expected an object."
+            )
         self.values, self.why = {}, {}
         for name, score in (scores or {}).items():
             at = f"{place}, score {name!r}"
@@ -93,11 +99,9 @@ class _Sample:
                 self.values[name] = value
             self.why[name] = score.get("reason")
         if not self.values and self.reason is None and "scores" not in record:
-            raise OutcomesError(f"{place}: no 'scores', and no 'error' or 'limit' that explains it.")
-
-    @property
-    def candidates(self):
-        return self.values
+            raise OutcomesError(
+                f"{place}: no 'scores', and no 'error' or 'limit' that explains it."
+            )
 
 
 _VALUES = (str, int, float, bool, list, dict)
@@ -105,14 +109,18 @@ _VALUES = (str, int, float, bool, list, dict)
 
 def _sample(record, place, ignore) -> _Sample:
     if not isinstance(record, dict):
-        raise OutcomesError(f"{place}: got {type(record).__name__}, expected an object.")
+        raise _not_an_object(place, record)
     unknown = sorted(set(record) - SAMPLE_FIELDS - set(ignore))
     if unknown:
         raise OutcomesError(
-            f"{place}: field {unknown[0]!r} is none of a sample in Inspect 0.3.285, and might decide "
-            f'on the outcome. If it does not, say so: ignore=["{unknown[0]}"].'
+            f"{place}: field {unknown[0]!r} is none of a sample in Inspect 0.3.285, and might "
+            f'decide on the outcome. If it does not, say so: ignore=["{unknown[0]}"].'
         )
     return _Sample(record, place)
+
+
+def _not_an_object(place, value) -> OutcomesError:
+    return OutcomesError(f"{place}: got {type(value).__name__}, expected an object.")
 
 
 def _trouble(record, place) -> str | None:
@@ -122,7 +130,9 @@ def _trouble(record, place) -> str | None:
         if told is None:
             continue
         if not isinstance(told, dict):
-            raise OutcomesError(f"{place}, {name!r}: got {type(told).__name__}, expected an object.")
+            raise OutcomesError(
+                f"{place}, {name!r}: got {type(told).__name__}, expected an object."
+            )
         word = {"error": "message", "invalidation": "reason", "limit": "type"}[name]
         return f"{name}: {str(told.get(word) or 'no reason given')[:80]}"
     return None
@@ -143,8 +153,8 @@ def _unpacked(members, report, ignore):
             sample = _sample(parsed(members.read(name), place), place, ignore)
             if name != f"samples/{_escaped(sample.id)}_epoch_{sample.epoch}.json":
                 raise OutcomesError(
-                    f"{place}: holds sample {sample.id!r} of epoch {sample.epoch}, not what its name "
-                    "says."
+                    f"{place}: holds sample {sample.id!r} of epoch {sample.epoch}, not what its "
+                    "name says."
                 )
             samples.append(sample)
         elif not name.endswith(".json") or "/" not in name or name.startswith("_journal/"):

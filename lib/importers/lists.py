@@ -1,4 +1,4 @@
-"""Repeated samples as data sets on the Hugging Face hub keep them: a row a task, a list of verdicts.
+"""Repeated samples as data sets on the Hugging Face hub keep them: a list of verdicts a task.
 
 Such data sets have no one schema; names as in several that are published there.
 """

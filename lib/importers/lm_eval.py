@@ -43,9 +43,9 @@ def read_lm_eval(
     taken where nothing is said; for several files of one task one must be chosen.
     threshold: the score from which on an attempt is a success, where scores are neither 0 nor 1.
 
-    A document may have several responses (`repeats`). Where the filter keeps them all (take_first_k)
-    and the metric is exact_match or pass@1, each was scored. Where it keeps one (take_first, the
-    default, or a vote), that one was scored, and the others are missing.
+    A document may have several responses (`repeats`). Where the filter keeps them all
+    (take_first_k) and the metric is exact_match or pass@1, each was scored. Where it keeps one
+    (take_first, the default, or a vote), that one was scored, and the others are missing.
     Raises OutcomesError naming file and line.
     """
     path = Path(path)
@@ -97,15 +97,17 @@ def _rows(files, tasks, report, choice, numbered_on):
                     choose(_filters(files), None, "filter", "filter", str(file))
                 continue
             if choice.metric is None or not report.scorer:
-                choice.metric = choose(_metrics(row, place), choice.metric, "metric", "metric", place)
+                choice.metric = choose(
+                    _metrics(row, place), choice.metric, "metric", "metric", place
+                )
                 report.scorer = f"{choice.metric}, filter {choice.filter}"
             read = _Responses(row, place)
             if listed is None:
                 listed = read.listed
             if read.listed != listed:
                 raise OutcomesError(
-                    f"{place}, 'filtered_resps': one response here and a list of them in other rows, "
-                    "or the other way round; expected the same in all rows of a filter."
+                    f"{place}, 'filtered_resps': one response here and a list of them in other "
+                    "rows, or the reverse; expected the same in all rows of a filter."
                 )
             report.set(read.settings)
             yield from _attempts(read, task, choice, report, numbered_on)
@@ -129,10 +131,11 @@ class _Responses:
         self.target = get(row, "target", (str,), place)
         resps = get(row, "resps", (list,), place)
         kept = get(row, "filtered_resps", (list,), place)
-        if not resps or len(resps) != len(kept) or any(type(r) is not list or not r for r in resps):
+        torn = any(type(r) is not list or not r for r in resps)
+        if torn or not resps or len(resps) != len(kept):
             raise OutcomesError(
-                f"{place}: expected as many lists in 'resps' as entries in 'filtered_resps', and at "
-                f"least one; got {len(resps)} and {len(kept)}."
+                f"{place}: expected as many lists in 'resps' as entries in 'filtered_resps', and "
+                f"at least one; got {len(resps)} and {len(kept)}."
             )
         self.single = len(resps) == 1  # else a request for each choice of a question
         self.texts = resps[0] if self.single else [""]
@@ -210,7 +213,7 @@ def _successes(value, n, metric, read, where) -> int:
 
 
 def _metrics(row, place) -> list[str]:
-    """The metrics of a row: as it lists them, or (before 0.4.5) its numbers that are nothing else."""
+    """The metrics of a row: as it lists them, or (before 0.4.5) its numbers."""
     if "metrics" in row:
         named = get(row, "metrics", (list,), place)
     else:

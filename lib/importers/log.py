@@ -60,7 +60,7 @@ class ImportReport:
     missing: attempts without a score, by reason.  duplicates: rows that a later one replaced.
     skipped: rows or parts of the log that are no attempts, by reason.
     settings: decoding settings that the log records; several values where it has several.
-    unequal: the fewest and the most scored attempts of a task.
+    unequal, tried: the fewest and the most attempts of a task, scored ones and all.
     """
 
     format: str
@@ -75,6 +75,7 @@ class ImportReport:
     skipped: Counter = field(default_factory=Counter)
     settings: dict[str, list] = field(default_factory=dict)
     unequal: tuple[int, int] = (0, 0)
+    tried: tuple[int, int] = (0, 0)
     notes: list[str] = field(default_factory=list)
 
     def set(self, settings: dict | None) -> None:
@@ -193,7 +194,7 @@ def complete(table: pd.DataFrame, report: ImportReport) -> pd.DataFrame:
         why = table.loc[table["passed"].isna(), "reason"].value_counts()
         report.missing = {reason: int(n) for reason, n in why.items()}
     counts = outcomes.counts(table)
-    rows = counts["tasks"] if "tasks" in counts else 1
+    rows = counts.get("tasks", 1)
     report.tasks = int(counts["tasks"].sum()) if "tasks" in counts else len(counts)
     report.scored = int((counts["n"] * rows).sum())
     report.passed = int((counts["c"] * rows).sum())
@@ -201,8 +202,26 @@ def complete(table: pd.DataFrame, report: ImportReport) -> pd.DataFrame:
     report.attempts = report.scored + missing
     if missing > sum(report.missing.values()):
         report.missing["no reason kept"] = missing - sum(report.missing.values())
+    tried = counts["n"] + counts["missing"]
     report.unequal = (int(counts["n"].min()), int(counts["n"].max()))
+    report.tried = (int(tried.min()), int(tried.max()))
     return table
+
+
+def unequal_settings(base: ImportReport, post: ImportReport) -> pd.DataFrame:
+    """Settings that differ between two logs: columns setting, base, post; no row where none does.
+
+    A setting that one log records and the other does not may differ, and is shown.
+    """
+    rows = []
+    for name in SETTINGS:
+        values = [sorted(report.settings.get(name, [])) for report in (base, post)]
+        if values[0] != values[1]:
+            rows.append([name, *(", ".join(map(str, v)) or "not recorded" for v in values)])
+    if base.tried != post.tried:
+        spans = [f"{a} to {b}" if a != b else str(a) for a, b in (base.tried, post.tried)]
+        rows.append(["attempts a task", *spans])
+    return pd.DataFrame(rows, columns=["setting", "base", "post"])
 
 
 # --- records --------------------------------------------------------------------------------------
@@ -295,7 +314,9 @@ class Alike:
 def verdict(value: Any, place: str, threshold: float | None) -> bool:
     """Whether a score is a success: 1 and 0, or at least `threshold` where that was given."""
     if type(value) not in (bool, int, float) or value != value:
-        raise OutcomesError(f"{place}: got {_shown(value)}, expected a score: a number, or a boolean.")
+        raise OutcomesError(
+            f"{place}: got {_shown(value)}, expected a score: a number, or a boolean."
+        )
     if threshold is not None:
         return value >= threshold
     if value not in (0, 1):

@@ -47,7 +47,9 @@ def _text(content, place) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise OutcomesError(f"{place}: content is {type(content).__name__}, expected text or parts.")
+        raise OutcomesError(
+            f"{place}: content is {type(content).__name__}, expected text or parts."
+        )
     parts = []
     for part in content:
         if isinstance(part, str):
@@ -77,7 +79,9 @@ def _call(raw, place) -> ToolCall:
         arguments = _json(arguments)
     if not isinstance(arguments, dict):  # what a policy wrote may be no arguments at all
         arguments = {"": call.get("arguments")} if call.get("arguments") else {}
-    return ToolCall(call["name"], arguments, call.get("id") if isinstance(call.get("id"), str) else None)
+    return ToolCall(
+        call["name"], arguments, call.get("id") if isinstance(call.get("id"), str) else None
+    )
 
 
 def _json(text):

@@ -31,9 +31,7 @@ def read_table(
         warnings.simplefilter("always", outcomes.OutcomesWarning)
         table = outcomes.read(path, columns=columns, **cell)
     for warning in caught:
-        warnings.warn_explicit(
-            warning.message, warning.category, warning.filename, warning.lineno
-        )
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         if issubclass(warning.category, outcomes.OutcomesWarning):
             report.note(str(warning.message))
     return Imported(complete(table, report), report)

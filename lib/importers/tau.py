@@ -90,11 +90,13 @@ def _compare(document, info, done, report, place) -> None:
     names = {str(task.get("id")) for task in tasks if isinstance(task, dict)}
     unknown = sorted(set(done.outcomes["task"]) - names)
     if names and unknown:
-        raise OutcomesError(f"{place}: a simulation of task {unknown[0]!r}, which is not in 'tasks'.")
+        raise OutcomesError(
+            f"{place}: a simulation of task {unknown[0]!r}, which is not in 'tasks'."
+        )
     lacking = len(names) * planned - report.attempts
     if lacking > 0:
         report.note(
-            f"{planned} trials of {len(names)} tasks were planned, and {lacking} are not in the file"
+            f"{planned} trials of {len(names)} tasks were planned; {lacking} are not in the file"
         )
 
 

@@ -14,8 +14,8 @@ _UNKNOWN = "1970-01-01T00:00:00"
 def to_tau2(rollouts: Iterable[Rollout], path: str | Path | None = None) -> dict:
     """The rollouts of one benchmark, pair and arm as a results object of tau2, and as a file of it.
 
-    A missing outcome becomes a null `reward_info` with `infrastructure_error`, a success a reward of
-    1. What a rollout does not know (times, costs, the user's model) is null, or says "unknown".
+    A missing outcome becomes a skipped simulation without `reward_info`, a success a reward of 1.
+    What a rollout does not know (times, costs, the user's model) is null, or says "unknown".
     Raises OutcomesError for rollouts of several benchmarks, pairs or arms, or none at all.
     """
     rollouts = list(rollouts)
@@ -41,9 +41,7 @@ def to_tau2(rollouts: Iterable[Rollout], path: str | Path | None = None) -> dict
             },
             "environment_info": {"domain_name": benchmark, "policy": ""},
         },
-        "tasks": [
-            {"id": task, "user_scenario": {"instructions": "unknown"}} for task in tasks
-        ],
+        "tasks": [{"id": task, "user_scenario": {"instructions": "unknown"}} for task in tasks],
         "simulations": [_simulation(one) for one in rollouts],
     }
     if path is not None:
@@ -63,7 +61,8 @@ def _simulation(rollout) -> dict:
         "start_time": _UNKNOWN,
         "end_time": _UNKNOWN,
         "duration": 0.0,
-        "termination_reason": "infrastructure_error" if missing else "agent_stop",
+        "termination_reason": "agent_error" if missing else "agent_stop",
+        "skipped": missing,
         "agent_cost": None,
         "user_cost": None,
         "reward_info": None

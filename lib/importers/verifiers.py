@@ -20,8 +20,8 @@ def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) 
     """Read a results file, or the folder that holds it.
 
     threshold: the reward from which on a rollout is a success; None takes the `pass_threshold` of
-    the metadata, which is what the tool's own pass@k uses, and 1 where there is none. A rollout with
-    an error is missing, with the error's name, although the tool writes a reward for it.
+    the metadata, which is what the tool's own pass@k uses, and 1 where there is none. A rollout
+    with an error is missing, with the error's name, although the tool writes a reward for it.
     Raises OutcomesError naming file and line.
     """
     path = Path(path)
