@@ -24,7 +24,9 @@ def opened(path: Path) -> Iterator["Archive"]:
     try:
         with zipfile.ZipFile(path) as file:
             yield Archive(path, file)
-    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error) as error:
+    except OutcomesError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, OSError, ValueError) as error:
         raise OutcomesError(
             f"{path}: not a whole zip archive ({error}). Fetch it again if it was cut short."
         ) from error
@@ -44,7 +46,7 @@ class Archive:
             )
         for info in file.infolist():
             name = PurePosixPath(info.filename.replace("\\", "/"))
-            if name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
+            if name.is_absolute() or ".." in name.parts or ":" in info.filename[:2]:
                 raise OutcomesError(
                     f"{path}: member {info.filename!r} lies outside of the archive; refused."
                 )
@@ -73,7 +75,7 @@ class Archive:
             try:
                 with self._file.open(info) as member:
                     content = member.read(info.file_size + 1)
-            except (NotImplementedError, RuntimeError) as error:
+            except (NotImplementedError, RuntimeError, OverflowError) as error:
                 raise OutcomesError(f"{place}: cannot be unpacked ({error}).") from error
         if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
             raise OutcomesError(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lib.importers.log import Attempt, Imported, ImportReport, collect, get, json_lines
+from lib.importers.log import Alike, Attempt, Imported, ImportReport, collect, get, json_lines
 from lib.outcomes import OutcomesError
 
 
@@ -19,8 +19,10 @@ def read_human_eval(path: str | Path, **cell) -> Imported:
 
 
 def _rows(path):
+    alike = Alike(typed=["task_id"])
     for number, row in json_lines(path):
         place = f"{path}, line {number}"
+        alike.check(row, place)
         task = get(row, "task_id", (str, int), place)
         passed = get(row, "passed", (bool,), place)
         if (get(row, "result", (str,), place) == "passed") != passed:

@@ -45,7 +45,7 @@ def _attempts(path, report, task, flags):
             flags = choose(_lists(row, FLAGS), flags, "flags", "list of verdicts", place)
             task = choose([n for n in TASKS if n in row], task, "task", "name of a task", place)
             report.scorer = flags
-            alike = Alike(task, flags, *_BESIDE)
+            alike = Alike(*_BESIDE, typed=[task])
         alike.check(row, place)
         name = get(row, task, (str, int), place)
         verdicts = get(row, flags, (list,), place)

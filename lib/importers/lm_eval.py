@@ -137,7 +137,11 @@ class _Responses:
                 f"{place}: expected as many lists in 'resps' as entries in 'filtered_resps', and "
                 f"at least one; got {len(resps)} and {len(kept)}."
             )
-        self.single = len(resps) == 1  # else a request for each choice of a question
+        likelihood = type(resps[0][0]) is list  # [log-likelihood, whether greedy], not a text
+        responses = [*resps[0], *(kept[0] if type(kept[0]) is list else kept)]
+        if not likelihood and any(type(text) is not str for text in responses):
+            raise OutcomesError(f"{place}: expected text in 'resps' and 'filtered_resps'.")
+        self.single = len(resps) == 1 and not likelihood  # else a request for each choice
         self.texts = resps[0] if self.single else [""]
         self.kept = kept[0]
         self.listed = self.single and type(self.kept) is list

@@ -293,22 +293,29 @@ NONE = type(None)
 
 
 class Alike:
-    """Rows that must all have, or all lack, each of some fields: else one was renamed or lost."""
+    """Rows that must be of one kind: each of some fields in all or in none, some of one type."""
 
-    def __init__(self, *names: str):
-        self.names, self.first, self.place = names, None, ""
+    def __init__(self, *names: str, typed: Iterable[str] = ()):
+        self.typed, self.names = tuple(typed), (*names, *typed)
+        self.first, self.place = None, ""
 
     def check(self, record: dict, place: str) -> None:
-        have = tuple(name in record for name in self.names)
+        """Raises OutcomesError where a row is unlike the first: a field was renamed or lost."""
+        kinds = tuple(name in record and self._kind(name, record[name]) for name in self.names)
         if self.first is None:
-            self.first, self.place = have, place
-        elif have != self.first:
-            name = next(n for n, a, b in zip(self.names, have, self.first, strict=True) if a != b)
-            with_it, without = (self.place, place) if name not in record else (place, self.place)
+            self.first, self.place = kinds, place
+        elif kinds != self.first:
+            trios = zip(self.names, kinds, self.first, strict=True)
+            name, here, there = next(trio for trio in trios if trio[1] != trio[2])
+            words = {True: "there", False: "missing"}
             raise OutcomesError(
-                f"{without}: no {name!r}, which {with_it} has; expected the same fields in all "
-                "rows. Is a field renamed, or are these logs of two versions in one file?"
+                f"{place}: {name!r} is {words.get(here, here)}, and in {self.place} it is "
+                f"{words.get(there, there)}; expected the same in all rows. Is a field renamed, or "
+                "are these two logs in one file?"
             )
+
+    def _kind(self, name, value):
+        return type(value).__name__ if name in self.typed else True
 
 
 def verdict(value: Any, place: str, threshold: float | None) -> bool:

@@ -38,17 +38,19 @@ def read_tau(path: str | Path, **cell) -> Imported:
     info = get(document, "info", (dict,), str(path))
     agent = get(info, "agent_info", (dict,), f"{path}, info")
     report.set(agent.get("llm_args"))
-    environment = info.get("environment_info") or {}
-    cell.setdefault("benchmark", environment.get("domain_name"))
+    world = get(info, "environment_info", (dict,), f"{path}, info")
+    cell.setdefault("benchmark", get(world, "domain_name", (str,), f"{path}, environment_info"))
     done = collect(_simulations(path, simulations), report, **cell)
     _compare(document, info, done, report, str(path))
     return done
 
 
 def _trajectories(path, rows):
+    alike = Alike(typed=["task_id"])
     for number, row in enumerate(rows):
         place = f"{path}, trajectory {number}"
-        task = get(_object(row, place), "task_id", (int, str), place)
+        alike.check(_object(row, place), place)
+        task = get(row, "task_id", (int, str), place)
         trial = get(row, "trial", (int,), place)
         reward = get(row, "reward", (int, float, NONE), place)
         traj = get(row, "traj", (list,), place)
@@ -56,7 +58,7 @@ def _trajectories(path, rows):
 
 
 def _simulations(path, rows):
-    alike = Alike("reward_info", "trial", "skipped", "seed")
+    alike = Alike("reward_info", "skipped", typed=["task_id", "trial"])
     for number, row in enumerate(rows):
         place = f"{path}, simulation {number}"
         alike.check(_object(row, place), place)

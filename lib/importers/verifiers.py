@@ -32,18 +32,19 @@ def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) 
     if metadata.is_file():
         report.files.append(str(metadata))
         told = json_document(metadata)
-        if isinstance(told, dict):
-            report.set(told.get("sampling_args"))
-            if threshold is None and told.get("pass_threshold") is not None:
-                threshold = get(told, "pass_threshold", (int, float), str(metadata))
-            cell.setdefault("benchmark", told.get("env_id"))
+        cell.setdefault("benchmark", get(told, "env_id", (str,), str(metadata)))
+        report.set(told.get("sampling_args"))
+        if threshold is None and told.get("pass_threshold") is not None:
+            threshold = get(told, "pass_threshold", (int, float), str(metadata))
     threshold = 1.0 if threshold is None else threshold
     report.scorer = f"reward of at least {threshold:g}"
     return collect(_rows(path, threshold), report, **cell)
 
 
 def _rows(path, threshold):
-    alike = Alike("error", "is_completed", "is_truncated", "metrics", "stop_condition")
+    alike = Alike(
+        "error", "is_completed", "is_truncated", "metrics", "stop_condition", typed=["example_id"]
+    )
     for number, row in json_lines(path):
         place = f"{path}, line {number}"
         alike.check(row, place)
@@ -54,10 +55,9 @@ def _rows(path, threshold):
         def messages(prompt=prompt, completion=completion, place=place):
             return [*_messages(prompt, "user", place), *_messages(completion, "assistant", place)]
 
-        error = get(row, "error", (dict, str, NONE), place) if "error" in row else None
+        error = get(row, "error", (dict, NONE), place) if "error" in row else None
         if error is not None:
-            name = error.get("error", "error") if isinstance(error, dict) else error
-            yield Attempt(task, None, None, f"error: {str(name)[:80]}", messages)
+            yield Attempt(task, None, None, f"error: {error.get('error')}"[:80], messages)
         elif reward != reward:
             yield Attempt(task, None, None, "the reward is NaN", messages)
         else:
