@@ -141,7 +141,7 @@ def test_a_dictionary_of_scores_is_chosen_from(tmp_path):
     path.write_text(json.dumps(log))
     with pytest.raises(OutcomesError, match=r"'judge/right', 'judge/short'\)\. Choose one"):
         importers.load(path)
-    assert importers.load(path, scorer="judge/right").report.passed == 24
+    assert importers.load(path, scorer="judge/right").report.passed == 18
 
 
 # --- choices --------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_an_unknown_field_of_a_sample_is_refused_until_it_is_ignored(tmp_path):
     path.write_text(json.dumps(log))
     with pytest.raises(OutcomesError, match=r"sample 2: field 'limits' is none .*ignore="):
         importers.load(path, scorer="match")
-    assert importers.load(path, scorer="match", ignore=["limits"]).report.attempts == 24
+    assert importers.load(path, scorer="match", ignore=["limits"]).report.attempts == 18
 
 
 # --- archives -------------------------------------------------------------------------------------

@@ -19,10 +19,11 @@ from inspect_ai.scorer import exact, match
 from inspect_ai.solver import solver
 
 HERE = Path(__file__).parent
-SUMS = [(2, 3), (10, 7), (25, 17), (38, 44), (91, 19), (123, 88)]
+SUMS = [(2, 3), (4, 4), (10, 7), (12, 9), (25, 17), (31, 28)]
+SUMS += [(38, 44), (57, 36), (91, 19), (99, 99), (123, 88), (765, 678)]
 RATES = {
-    "base": (0.9, 0.7, 0.5, 0.4, 0.3, 0.2),
-    "post": (1.0, 1.0, 0.95, 0.9, 0.1, 0.0),
+    "base": (0.9, 0.9, 0.7, 0.7, 0.5, 0.5, 0.4, 0.4, 0.3, 0.3, 0.2, 0.1),
+    "post": (1.0, 1.0, 1.0, 1.0, 0.95, 0.95, 0.9, 0.5, 0.1, 0.0, 0.0, 0.0),
 }
 
 
@@ -30,9 +31,9 @@ RATES = {
 def answering(arm):
     async def solve(state, generate):
         number = int(state.sample_id) - 1
-        if arm == "base" and (number, state.epoch) == (4, 3):
+        if arm == "base" and (number, state.epoch) == (8, 3):
             raise ConnectionError("the server closed the connection")
-        if arm == "base" and (number, state.epoch) == (5, 6):
+        if arm == "base" and (number, state.epoch) == (11, 6):
             state.message_limit = 1
         return await generate(state)
 
@@ -62,7 +63,7 @@ def sums(arm="base", scorers=None):
         ],
         solver=answering(arm),
         scorer=scorers or match(),
-        epochs=Epochs(8, "mean"),
+        epochs=Epochs(6, "mean"),
     )
 
 
