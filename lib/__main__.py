@@ -39,10 +39,16 @@ def readme(arguments):
 
 
 def report(arguments):
-    """Write a one-page report on two files of outcomes, before and after post-training."""
+    """Write a one-page report on two logs or files of outcomes, before and after post-training."""
     from lib.report import write_report
 
-    path = write_report(arguments.base, arguments.post, max_k=arguments.max_k, out=arguments.out)
+    options = {}
+    for arm in ("base", "post"):
+        told = {name: value for of, name, value in arguments.choose if of in (None, arm)}
+        options[arm] = told | ({"columns": dict(arguments.column)} if arguments.column else {})
+    path = write_report(
+        arguments.base, arguments.post, max_k=arguments.max_k, out=arguments.out, options=options
+    )
     print(f"Report: {path}")
 
 

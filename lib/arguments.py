@@ -35,8 +35,25 @@ def readme(add):
 
 
 def report(add):
-    add("base", type=Path, metavar="BASE", help="outcomes of the base model")
-    add("post", type=Path, metavar="POST", help="outcomes of the post-trained model")
+    add("base", type=Path, metavar="BASE", help="log or outcomes of the base model")
+    add("post", type=Path, metavar="POST", help="log or outcomes of the post-trained model")
+    add(
+        "--choose",
+        action="append",
+        default=[],
+        type=_choice,
+        metavar="[ARM.]NAME=VALUE",
+        help="what to take of a log that has several: scorer=match, filter=strict-match, "
+        "threshold=1, format=inspect; post.scorer=... for one arm alone; may come several times",
+    )
+    add(
+        "--column",
+        action="append",
+        default=[],
+        type=_named,
+        metavar="NAME=COLUMN",
+        help="the file's column for one of ours, task=Problem, in a table with other names",
+    )
     add("--max-k", type=int, metavar="K", help="largest k (default: the most that both allow)")
     add(
         "-o",
@@ -107,6 +124,28 @@ def collect(add):
         metavar="NAME",
         help="the environment variable that holds the server's key, if it wants one",
     )
+
+
+def _named(text):
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=VALUE")
+    return name, value
+
+
+def _choice(text):
+    """(arm or None, name, value) of one choice."""
+    name, value = _named(text)
+    arm, dot, rest = name.partition(".")
+    if dot and arm not in ("base", "post"):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected base.{rest} or post.{rest}")
+    name = rest if dot else name
+    if name == "threshold":
+        try:
+            value = float(value)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected a number") from error
+    return (arm if dot else None), name, (value.split(",") if name == "ignore" else value)
 
 
 def _count(text):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from lib import ROOT, claims, outcomes, plotting, tables
+from lib import ROOT, claims, importers, outcomes, plotting, tables
 
 
 def save_figure(figure: Figure, name: str, figures_dir: str | None) -> None:
@@ -26,18 +26,28 @@ def save_figure(figure: Figure, name: str, figures_dir: str | None) -> None:
 
 
 def write_report(
-    base: str | Path, post: str | Path, *, max_k: int | None = None, out: str | Path
+    base: str | Path,
+    post: str | Path,
+    *,
+    max_k: int | None = None,
+    out: str | Path,
+    options: dict[str, dict] | None = None,
 ) -> Path:
     """Write `report.md` and a figure for each comparison into the folder `out`; return the page.
 
-    base, post: files of outcomes as `outcomes.read` takes them, one an arm (or one file with both
+    base, post: logs as `importers.load` takes them, one an arm (or one file of outcomes with both
     arms, given twice). max_k: the largest budget; None takes the largest that every task allows.
+    options: for each arm, what `importers.load` is to be told, {"base": {"scorer": "match"}}.
     Raises OutcomesError for input that cannot be read, or has no task in common.
     """
     out = Path(out)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", outcomes.OutcomesWarning)
-        arms = [_one_arm(path, arm) for path, arm in ((base, "base"), (post, "post"))]
+        read = [_log(path, arm, options or {}) for path, arm in ((base, "base"), (post, "post"))]
+        arms = [
+            _one_arm(outcomes.counts(one.outcomes), path, arm)
+            for one, path, arm in zip(read, (base, post), ("base", "post"), strict=True)
+        ]
         found = outcomes.comparisons(_joined(*arms))
     told = [str(w.message) for w in caught if issubclass(w.category, outcomes.OutcomesWarning)]
     studies = [
@@ -55,7 +65,11 @@ def write_report(
         sections.append(_section(one, name))
     page = out / "report.md"
     heading = f"# Sharpening Tax: {_text(Path(base).name)} against {_text(Path(post).name)}\n"
-    page.write_text("\n".join([heading, *_list("Warnings", told), *sections]) + "\n", "utf-8")
+    unequal = importers.unequal_settings(*(one.report for one in read))
+    about = [*_list("Warnings", told), *_settings(unequal)]
+    for one, name in zip(read, ("base", "post-trained arm"), strict=True):
+        sections += _list(f"What was read: {name}", one.report.lines())
+    page.write_text("\n".join([heading, *about, *sections]) + "\n", "utf-8")
     return page
 
 
@@ -63,9 +77,25 @@ def _largest(comparison) -> int:
     return min(comparison.max_k, claims.LARGEST_DEFAULT_K)
 
 
-def _one_arm(path, arm) -> pd.DataFrame:
-    """The rows of one arm in a file, counted: those named so, or all of a file that names none."""
-    table = outcomes.counts(outcomes.read(path, arm=arm, pair=Path(path).name.split(".")[0]))
+def _log(path, arm, options) -> importers.Imported:
+    cell = {"arm": arm, "pair": Path(path).name.split(".")[0]}
+    return importers.load(path, **cell | options.get(arm, {}))
+
+
+def _settings(unequal) -> list[str]:
+    """The warning that the arms were sampled unalike."""
+    if unequal.empty:
+        return []
+    table = unequal.to_markdown(index=False, disable_numparse=True)
+    warning = (
+        "**Warning: unequal settings.** What the logs record of how they were sampled differs "
+        "between the arms, and a tax between unequal settings is not a tax:\n"
+    )
+    return [warning, table + "\n"]
+
+
+def _one_arm(table, path, arm) -> pd.DataFrame:
+    """The rows of one arm in a table of counts: those named so, or all where none is named."""
     names = list(dict.fromkeys(table["arm"]))
     if arm not in names and (len(names) > 1 or names[0] in ("base", "post")):
         raise outcomes.OutcomesError(

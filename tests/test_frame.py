@@ -68,7 +68,7 @@ FLOORS = {
     "integrations": ["ptgs"],
     "tables": ["claims"],
     "lab_tables": ["tables", "claims", "lab", "published"],
-    "report": ["tables", "plotting"],
+    "report": ["tables", "plotting", "importers"],
     "notebook_parameters": [],
     "batch": ["notebook_parameters"],
     "batch_page": ["batch", "claims"],

@@ -15,12 +15,15 @@ from lib.outcomes.table import OutcomesError, validate, warn
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 
 
-def read(path: str | Path, **defaults: str) -> pd.DataFrame:
+def read(
+    path: str | Path, *, columns: dict[str, str] | None = None, **defaults: str
+) -> pd.DataFrame:
     """Read a file of outcomes into a valid table.
 
     Rows may hold attempts (`task`, `passed`, and `attempt`), one task's attempts as a list
     (`task_id`, `pass_flags`), counts (`task_id`, `n`, `c`), or a histogram (`tasks`, `n`, `c`, no
     task). The arm `rl` is read as `post`.
+    columns: our names to those of the file, {"task": "Problem"}, where they differ.
     defaults: `benchmark`, `pair` or `arm` for files that do not say; a column in the file wins.
     Raises OutcomesError naming file, line and column. Warns, with OutcomesWarning, of a torn last
     line (dropped), of repeated attempts (the last one wins), and of a guessed attempt number.
@@ -43,7 +46,17 @@ def read(path: str | Path, **defaults: str) -> pd.DataFrame:
         where = [f"line {i}" for i in lines]
     if table.empty:
         raise OutcomesError(f"{path}: no rows; expected at least one outcome.")
+    table = _renamed(table, columns or {}, path)
     return validate(table, source=str(path), where=where, **defaults)
+
+
+def _renamed(table, columns, path) -> pd.DataFrame:
+    absent = [theirs for theirs in columns.values() if theirs not in table]
+    if absent:
+        raise OutcomesError(
+            f"{path}: no column {absent[0]!r}; it has {', '.join(map(repr, table.columns))}."
+        )
+    return table.rename(columns={theirs: ours for ours, theirs in columns.items()})
 
 
 def write(table: pd.DataFrame, path: str | Path) -> None:

@@ -1,0 +1,105 @@
+"""Members of a zip archive, read in memory, within limits, whatever the archive says of itself."""
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from lib.outcomes import OutcomesError
+
+LARGEST_MEMBER = 2**30
+"""Bytes of a member, unpacked."""
+
+LARGEST_RATIO = 1000
+"""Bytes unpacked for a byte of the archive; logs of chats reach some dozens."""
+
+_ZSTD = 93
+
+
+@contextmanager
+def opened(path: Path) -> Iterator["Archive"]:
+    """The archive, its list of members checked: no bomb, and no member outside of it."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            yield Archive(path, file)
+    except OutcomesError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, OSError, ValueError) as error:
+        raise OutcomesError(
+            f"{path}: not a whole zip archive ({error}). Fetch it again if it was cut short."
+        ) from error
+
+
+class Archive:
+    """Names and contents of the members of an open zip file."""
+
+    def __init__(self, path, file):
+        self.path, self._file = path, file
+        self._infos = {info.filename: info for info in file.infolist()}
+        total = sum(info.file_size for info in file.infolist())
+        if total > LARGEST_RATIO * max(path.stat().st_size, 1):
+            raise OutcomesError(
+                f"{path}: would unpack to {total} bytes, more than {LARGEST_RATIO} times its size; "
+                "refused, as a zip bomb would be."
+            )
+        for info in file.infolist():
+            name = PurePosixPath(info.filename.replace("\\", "/"))
+            if name.is_absolute() or ".." in name.parts or ":" in info.filename[:2]:
+                raise OutcomesError(
+                    f"{path}: member {info.filename!r} lies outside of the archive; refused."
+                )
+            if info.file_size > LARGEST_MEMBER:
+                raise OutcomesError(
+                    f"{path}: member {info.filename!r} has {info.file_size} bytes, more than "
+                    f"{LARGEST_MEMBER}; refused."
+                )
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._infos)
+
+    @property
+    def repeated(self) -> int:
+        """Members that a later one of the same name replaces."""
+        return len(self._file.infolist()) - len(self._infos)
+
+    def read(self, name: str) -> bytes:
+        """The content of a member; never more than the archive's list says it has."""
+        info = self._infos[name]
+        place = f"{self.path}, {name}"
+        if info.compress_type == _ZSTD:
+            content = _unpacked_zstd(self._raw(info), info.file_size, place)
+        else:
+            try:
+                with self._file.open(info) as member:
+                    content = member.read(info.file_size + 1)
+            except (NotImplementedError, RuntimeError, OverflowError) as error:
+                raise OutcomesError(f"{place}: cannot be unpacked ({error}).") from error
+        if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
+            raise OutcomesError(
+                f"{place}: unpacks to other bytes than the archive lists. Fetch it again."
+            )
+        return content
+
+    def _raw(self, info) -> bytes:
+        """The packed bytes of a member, found by the local header in front of them."""
+        file = self._file.fp
+        file.seek(info.header_offset)
+        header = file.read(30)
+        if len(header) < 30 or header[:4] != b"PK\x03\x04":
+            raise zipfile.BadZipFile(f"no header of {info.filename!r} where the list says")
+        file.seek(sum(struct.unpack("<HH", header[26:30])), 1)
+        return file.read(info.compress_size)
+
+
+def _unpacked_zstd(packed, size, place) -> bytes:
+    """Zstandard, which Python's zipfile reads from 3.14 on only; pyarrow brings it."""
+    import pyarrow
+
+    try:
+        with pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd") as stream:
+            return stream.read(size + 1)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise OutcomesError(f"{place}: cannot be unpacked ({error}).") from error

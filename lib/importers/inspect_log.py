@@ -1,0 +1,239 @@
+"""Inspect: `.eval` archives and `.json` logs (checked against inspect-ai 0.3.285).
+
+Inspect's own package is not needed, and not used where it is there: one file has one reading.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from lib.importers import archive
+from lib.importers.log import (
+    Attempt,
+    Imported,
+    ImportReport,
+    chat_messages,
+    choose,
+    collect,
+    get,
+    json_document,
+    parsed,
+    verdict,
+)
+from lib.outcomes import OutcomesError
+
+SAMPLE_FIELDS = frozenset(
+    {
+        *("id", "epoch", "uuid", "input", "choices", "target", "description", "metadata"),
+        *("sandbox", "files", "setup", "messages", "output", "store", "events", "events_data"),
+        *("timelines", "attachments", "scores", "error", "error_retries", "limit"),
+        *("invalidation", "model_usage", "role_usage", "model_fallbacks", "turn_count"),
+        *("started_at", "completed_at", "total_time", "working_time", "message_limit"),
+        *("token_limit", "token_limit_type", "token_limit_usage", "time_limit"),
+    }
+)
+"""Fields of a sample. One that is not among them might be `error` or `limit` renamed."""
+
+_LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def read_inspect(
+    path: str | Path,
+    *,
+    scorer: str | None = None,
+    threshold: float | None = None,
+    ignore: Sequence[str] = (),
+    **cell,
+) -> Imported:
+    """Read a log: a sample of an epoch is an attempt at the task of its id.
+
+    scorer: which score counts, where samples have several; "scorer/key" for one whose value is a
+    dictionary. threshold: the score from which on an attempt is a success; needed where scores are
+    neither 0 nor 1 ("P" is 0.5, "N" is 0, as in the tool).  ignore: fields of samples that this
+    reader does not know and that do not matter.
+    Samples that met an error or a limit, were invalidated, are not scored (NaN too), or are not in
+    the log although they were to be run, are missing, with the reason.
+    Raises OutcomesError naming file and sample.
+    """
+    path = Path(path)
+    report = ImportReport("Inspect", [str(path)])
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"PK"
+    if zipped:
+        with archive.opened(path) as members:
+            header, samples = _unpacked(members, report, ignore)
+    else:
+        header = json_document(path)
+        listed = get(header, "samples", (list,), str(path))
+        samples = [_sample(s, f"{path}, sample {i}", ignore) for i, s in enumerate(listed)]
+    task = _heading(header, report, path)
+    cell.setdefault("benchmark", task)
+    names = [name for sample in samples for name in sample.values]
+    scorer = choose(names, scorer, "scorer", "score", str(path))
+    report.scorer = scorer
+    rows = [*_rows(samples, scorer, threshold), *_absent(header, samples, report)]
+    return collect(rows, report, **cell)
+
+
+class _Sample:
+    """What decides on an attempt, of all that a sample holds."""
+
+    def __init__(self, record, place):
+        self.place, self.messages = place, record.get("messages")
+        self.id = get(record, "id", (str, int), place)
+        self.epoch = get(record, "epoch", (int,), place)
+        self.reason = _trouble(record, place)
+        scores = record.get("scores")
+        if scores is not None and type(scores) is not dict:
+            raise OutcomesError(
+                f"{place}, 'scores': got {type(scores).__name__}, expected an object."
+            )
+        self.values, self.why = {}, {}
+        for name, score in (scores or {}).items():
+            at = f"{place}, score {name!r}"
+            value = get(score if isinstance(score, dict) else {}, "value", _VALUES, at)
+            if isinstance(value, dict):
+                self.values |= {f"{name}/{key}": part for key, part in value.items()}
+            else:
+                self.values[name] = value
+            self.why[name] = score.get("reason")
+        if not self.values and self.reason is None and "scores" not in record:
+            raise OutcomesError(
+                f"{place}: no 'scores', and no 'error' or 'limit' that explains it."
+            )
+
+
+_VALUES = (str, int, float, bool, list, dict)
+
+
+def _sample(record, place, ignore) -> _Sample:
+    if not isinstance(record, dict):
+        raise _not_an_object(place, record)
+    unknown = sorted(set(record) - SAMPLE_FIELDS - set(ignore))
+    if unknown:
+        raise OutcomesError(
+            f"{place}: field {unknown[0]!r} is none of a sample in Inspect 0.3.285, and might "
+            f'decide on the outcome. If it does not, say so: ignore=["{unknown[0]}"].'
+        )
+    return _Sample(record, place)
+
+
+def _not_an_object(place, value) -> OutcomesError:
+    return OutcomesError(f"{place}: got {type(value).__name__}, expected an object.")
+
+
+def _trouble(record, place) -> str | None:
+    """Why a sample has no outcome, if it has none whatever its scores say."""
+    for name in ("error", "invalidation", "limit"):
+        told = record.get(name)
+        if told is None:
+            continue
+        if not isinstance(told, dict):
+            raise OutcomesError(
+                f"{place}, {name!r}: got {type(told).__name__}, expected an object."
+            )
+        word = {"error": "message", "invalidation": "reason", "limit": "type"}[name]
+        return f"{name}: {str(told.get(word) or 'no reason given')[:80]}"
+    return None
+
+
+def _unpacked(members, report, ignore):
+    names = members.names
+    if members.repeated:
+        report.note(f"{members.repeated} members of the archive are replaced by later ones")
+    head = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
+    if head is None:
+        raise OutcomesError(f"{members.path}: no header.json; expected a log of Inspect.")
+    header = parsed(members.read(head), f"{members.path}, {head}")
+    samples = []
+    for name in names:
+        if name.startswith("samples/") and name.endswith(".json"):
+            place = f"{members.path}, {name}"
+            sample = _sample(parsed(members.read(name), place), place, ignore)
+            if name != f"samples/{_escaped(sample.id)}_epoch_{sample.epoch}.json":
+                raise OutcomesError(
+                    f"{place}: holds sample {sample.id!r} of epoch {sample.epoch}, not what its "
+                    "name says."
+                )
+            samples.append(sample)
+        elif not name.endswith(".json") or "/" not in name or name.startswith("_journal/"):
+            continue
+        else:
+            report.skipped[f"member {name} of the archive is no sample"] += 1
+    return header, samples
+
+
+def _escaped(name):
+    """A sample's id as the tool spells it in the name of a member."""
+    return str(name)
+
+
+def _heading(header, report, path) -> str | None:
+    spec = get(header, "eval", (dict,), str(path))
+    report.set(spec.get("model_generate_config"))
+    report.set((header.get("plan") or {}).get("config"))
+    status = header.get("status", "started")
+    if status != "success":
+        report.note(f"the run's status is {status!r}: it did not come to its end")
+    if header.get("invalidated"):
+        report.note("the log has invalidated samples")
+    return get(spec, "task", (str,), f"{path}, eval")
+
+
+def _rows(samples, scorer, threshold):
+    for sample in samples:
+        passed, reason = None, sample.reason
+        if reason is None:
+            value = sample.values.get(scorer)
+            score = _number(value, f"{sample.place}, score {scorer!r}")
+            if value is None or math.isnan(score):
+                why = sample.why.get(scorer.partition("/")[0])
+                reason = f"not scored: {why}" if why else "not scored"
+            else:
+                passed = verdict(score, f"{sample.place}, score {scorer!r}", threshold)
+
+        def messages(sample=sample):
+            return chat_messages(sample.messages or [], sample.place)
+
+        yield Attempt(sample.id, sample.epoch, passed, reason, messages)
+
+
+def _number(value, place) -> float:
+    """A value of a score as the tool turns it into a number."""
+    if value is None:
+        return math.nan
+    if isinstance(value, str):
+        if value in _LETTERS or value.lower() in _WORDS:
+            return _LETTERS.get(value, _WORDS.get(value.lower()))
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    elif isinstance(value, bool | int | float):
+        return float(value)
+    raise OutcomesError(
+        f"{place}: got {str(value)[:60]!r}, expected C, I, P, N, a number, or yes or no."
+    )
+
+
+def _absent(header, samples, report):
+    """Samples that were to be run, by the header, and are not in the log."""
+    spec = header["eval"]
+    ids = (spec.get("dataset") or {}).get("sample_ids")
+    epochs = (spec.get("config") or {}).get("epochs") or 1
+    if not isinstance(ids, list) or type(epochs) is not int:
+        report.note("the header does not list its samples; whether any lacks cannot be told")
+        return
+    there = {(str(sample.id), sample.epoch) for sample in samples}
+    known = {str(name) for name in ids}
+    unknown = next((s for s in samples if str(s.id) not in known or s.epoch > epochs), None)
+    if unknown:
+        raise OutcomesError(
+            f"{unknown.place}: sample {unknown.id!r} of epoch {unknown.epoch} is none of the "
+            f"{len(ids)} samples and {epochs} epochs that the header lists."
+        )
+    for name in ids:
+        for epoch in range(1, epochs + 1):
+            if (str(name), epoch) not in there:
+                yield Attempt(name, epoch, None, "not in the log")

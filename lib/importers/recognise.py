@@ -1,0 +1,126 @@
+"""Which format a log has, from its content."""
+
+import gzip
+import json
+import zlib
+from pathlib import Path
+
+from lib.importers.lists import is_lists
+from lib.importers.log import json_document, parsed
+from lib.outcomes import OutcomesError
+
+_ROWS = {
+    "lm_eval": {"doc_id", "resps", "filtered_resps"},
+    "verifiers": {"example_id", "reward"},
+    "human_eval": {"task_id", "completion", "passed"},
+}
+_DOCUMENTS = {
+    "tau": {"simulations"},
+    "evalplus": {"eval", "hash"},
+    "inspect": {"eval", "samples"},
+}
+_TABLES = ({"passed"}, {"pass_flags"}, {"n", "c"}, {"rollouts", "successes"})
+_IN_FOLDERS = {
+    "bfcl": "BFCL_v*_result.json",
+    "lm_eval": "samples_*.jsonl*",
+    "verifiers": "results.jsonl",
+}
+
+
+def recognise(path: str | Path) -> str:
+    """The name of the format of a file or folder: a key of `FORMATS`.
+
+    Raises OutcomesError, with what was found, where it is none.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _of_folder(path)
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start == b"PAR1":
+        return "lists" if is_lists(_first_of_parquet(path)) else "table"
+    if start == b"PK\x03\x04":
+        return "inspect"
+    if path.name.endswith((".csv", ".csv.gz")):
+        return "table"
+    if not start:
+        raise OutcomesError(f"{path}: the file is empty; expected a log.")
+    line = _first_line(path)
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None  # a document over many lines, or none at all
+        if path.name.endswith((".jsonl", ".jsonl.gz")):
+            parsed(line, f"{path}, line 1")
+    if not isinstance(row, dict) or _DOCUMENTS["evalplus"] <= set(row):
+        row = json_document(path)
+    return _of_content(path, row)
+
+
+def _of_folder(path) -> str:
+    found = [name for name, pattern in _IN_FOLDERS.items() if next(path.rglob(pattern), None)]
+    if len(found) != 1:
+        said = f"files of {' and '.join(found)}" if found else "no log that is known here"
+        raise OutcomesError(
+            f"{path}: the folder has {said}. Name a file in it, or say format= one of "
+            f"{', '.join(_IN_FOLDERS)}."
+        )
+    return found[0]
+
+
+def _of_content(path, content) -> str:
+    if isinstance(content, list):
+        first = content[0] if content and isinstance(content[0], dict) else {}
+        if {"task_id", "trial", "reward"} <= set(first):
+            return "tau"
+        if is_lists(first):
+            return "lists"
+        raise _unknown(path, f"a list of objects with {_keys(first)}")
+    for kinds in (_DOCUMENTS, _ROWS):
+        for name, keys in kinds.items():
+            if keys <= set(content):
+                return name
+    if {"id", "result"} <= set(content) or {"accuracy", "correct_count"} <= set(content):
+        raise OutcomesError(
+            f"{path}: one file of BFCL; give the folder that holds its result and score folders."
+        )
+    if is_lists(content):
+        return "lists"
+    if any(keys <= set(content) for keys in _TABLES):
+        return "table"
+    raise _unknown(path, f"objects with {_keys(content)}")
+
+
+def _unknown(path, found) -> OutcomesError:
+    return OutcomesError(
+        f"{path}: no format known here: {found}. Name the format, format=..., or, for a table, the "
+        'columns: format="table", columns={"task": ..., "passed": ...}.'
+    )
+
+
+def _keys(row) -> str:
+    return ", ".join(map(repr, list(row)[:12])) or "nothing"
+
+
+def _first_line(path) -> bytes:
+    opened = gzip.open if path.name.endswith(".gz") else open
+    try:
+        with opened(path, "rb") as file:
+            for line in file:
+                if line.strip():
+                    return line.removeprefix(b"\xef\xbb\xbf")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise OutcomesError(f"{path}: not a whole gzip file ({error}).") from error
+    raise OutcomesError(f"{path}: the file is empty; expected a log.")
+
+
+def _first_of_parquet(path) -> dict:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            batch = next(file.iter_batches(batch_size=1), None)
+            return batch.to_pylist()[0] if batch is not None and len(batch) else {}
+    except (pyarrow.ArrowException, OSError) as error:
+        raise OutcomesError(f"{path}: not a Parquet file ({error}).") from error

@@ -1,0 +1,340 @@
+"""Other tools' logs: counts as the tools tell them, what is missing and why, what is refused."""
+
+import json
+import random
+import struct
+import zipfile
+
+import pytest
+
+from lib import ROOT, importers, outcomes, report
+from lib.outcomes import OutcomesError
+from tests import damage
+
+EXAMPLES = ROOT / "data" / "examples"
+TAU_BENCH = ROOT.parent / "shared" / "benchmarks" / "tau-bench" / "gpt-4o-airline.json"
+
+
+def load(name, **options):
+    return importers.load(EXAMPLES / name, **options)
+
+
+def counted(imported):
+    table = outcomes.counts(imported.outcomes)
+    return dict(zip(table["task"], zip(table["n"], table["c"], strict=True), strict=True))
+
+
+def first_row(path):
+    return json.loads(path.read_text().splitlines()[0])
+
+
+def lines(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+# --- counts as the tools tell them ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("arm", "told"), [("base", 0.4375), ("post", 0.6875)])
+def test_lm_eval_scores_as_the_harness_printed(arm, told):
+    summary = load(f"lm_eval/{arm}").report
+    assert (summary.tasks, summary.attempts) == (6, 48)
+    assert summary.passed / summary.scored == told
+
+
+@pytest.mark.parametrize("arm", ["base", "post"])
+def test_inspect_accuracy_is_the_one_in_the_log(arm):
+    imported = load(f"inspect/{arm}.eval")
+    with zipfile.ZipFile(EXAMPLES / "inspect" / f"{arm}.eval") as archive:
+        members = importers.archive.Archive(EXAMPLES / "inspect" / f"{arm}.eval", archive)
+        results = json.loads(members.read("header.json"))["results"]
+    (score,) = results["scores"]
+    rates = [c / n for n, c in counted(imported).values()]
+    assert sum(rates) / len(rates) == pytest.approx(score["metrics"]["accuracy"]["value"])
+    assert imported.report.attempts == results["total_samples"]
+
+
+@pytest.mark.parametrize(("arm", "told"), [("base", 0.45), ("post", 0.6)])
+def test_human_eval_pass_at_1_is_as_the_tool_printed(arm, told):
+    summary = load(f"human_eval/{arm}.jsonl_results.jsonl").report
+    assert (summary.tasks, summary.attempts) == (5, 40)
+    assert summary.passed / summary.scored == told
+
+
+def test_bfcl_counts_are_those_of_the_score_files():
+    folder = EXAMPLES / "bfcl" / "post"
+    headers = [first_row(path) for path in folder.rglob("*_score.json")]
+    summary = load("bfcl/post").report
+    assert summary.passed == sum(header["correct_count"] for header in headers)
+    assert summary.attempts == sum(header["total_count"] for header in headers)
+
+
+def test_tau_bench_trajectories_of_gpt_4o():
+    if not TAU_BENCH.exists():
+        pytest.skip("the published trajectories are not here")
+    imported = importers.load(TAU_BENCH, trajectories=True)
+    summary = imported.report
+    assert (summary.tasks, summary.attempts, summary.unequal) == (50, 200, (4, 4))
+    assert summary.passed / summary.scored == 0.42
+    assert len(imported.rollouts) == 200
+    assert imported.rollouts[0].messages[0].role == "system"
+
+
+# --- what is missing, and why ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "missing"),
+    [
+        (
+            "inspect/base.eval",
+            {
+                "error: ConnectionError('the server closed the connection')": 1,
+                "limit: message": 1,
+            },
+        ),
+        ("tau2/base.json", {"infrastructure_error": 1}),
+        ("bfcl/base", {"inference error: the server timed out": 1}),
+        ("verifiers/base", {"error: ModelError": 1}),
+    ],
+)
+def test_trouble_is_missing_with_its_reason(log, missing):
+    imported = load(log)
+    assert imported.report.missing == missing
+    assert imported.outcomes["passed"].isna().sum() == sum(missing.values())
+
+
+def test_only_the_first_response_was_scored():
+    summary = load("lm_eval/two_filters", filter="strict").report
+    assert summary.missing == {"not among the 1 of 8 responses that were scored": 42}
+    assert summary.skipped == {"rows of the filter 'number'": 6}
+    assert any("run lm_eval with the filter take_first_k" in note for note in summary.notes)
+
+
+def test_an_unscored_sample_of_inspect(tmp_path):
+    log = json.loads((EXAMPLES / "inspect" / "two_scorers.json").read_text())
+    log["samples"][0]["scores"]["match"] = {"value": float("nan"), "reason": "grader_failed"}
+    del log["samples"][1]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    summary = importers.load(path, scorer="match").report
+    assert summary.missing == {"not scored: grader_failed": 1, "not in the log": 1}
+
+
+def test_partial_credit_needs_a_threshold(tmp_path):
+    log = json.loads((EXAMPLES / "inspect" / "two_scorers.json").read_text())
+    log["samples"][0]["scores"]["match"]["value"] = "P"
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    with pytest.raises(OutcomesError, match=r"0\.5 is neither 0 nor 1.*threshold=1\.0"):
+        importers.load(path, scorer="match")
+    strict = importers.load(path, scorer="match", threshold=1.0).report.passed
+    assert importers.load(path, scorer="match", threshold=0.5).report.passed == strict + 1
+
+
+def test_a_dictionary_of_scores_is_chosen_from(tmp_path):
+    log = json.loads((EXAMPLES / "inspect" / "two_scorers.json").read_text())
+    for sample in log["samples"]:
+        sample["scores"] = {"judge": {"value": {"right": True, "short": False}}}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    with pytest.raises(OutcomesError, match=r"'judge/right', 'judge/short'\)\. Choose one"):
+        importers.load(path)
+    assert importers.load(path, scorer="judge/right").report.passed == 18
+
+
+# --- choices --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("inspect/two_scorers.json", r"\('match', 'exact'\)\. Choose one: scorer=\"match\""),
+        ("lm_eval/two_filters", r"\('number', 'strict'\)\. Choose one: filter=\"number\""),
+        ("evalplus/base_eval_results.json", r"\('base', 'plus'\)\. Choose one: tests=\"base\""),
+    ],
+)
+def test_several_candidates_are_listed_with_the_argument_that_chooses(log, said):
+    with pytest.raises(OutcomesError, match=said):
+        load(log)
+
+
+def test_plus_needs_both_statuses():
+    base, plus = (load("evalplus/post_eval_results.json", tests=t) for t in ("base", "plus"))
+    assert base.report.passed > plus.report.passed
+    both = base.outcomes["passed"] | ~plus.outcomes["passed"]
+    assert both.all()
+
+
+def test_an_unknown_option_lists_those_of_the_format():
+    with pytest.raises(OutcomesError, match="'metric' is no option of the format 'inspect'"):
+        load("inspect/base.eval", metric="acc")
+
+
+def test_runs_in_several_files_are_attempts_or_replace_each_other(tmp_path):
+    row = first_row(next((EXAMPLES / "lm_eval/two_filters").glob("*")))
+    row |= {"resps": [["a"]], "filtered_resps": ["a"]}
+    for day, score in (("01", 1.0), ("02", 0.0)):
+        path = tmp_path / f"samples_sums_2026-01-{day}T00-00-00.jsonl"
+        lines(path, row | {"exact_match": score})
+    with pytest.raises(OutcomesError, match=r'reruns="attempts".*or reruns="last"'):
+        importers.load(tmp_path)
+    assert counted(importers.load(tmp_path, reruns="attempts")) == {"0": (2, 1)}
+    last = importers.load(tmp_path, reruns="last")
+    assert counted(last) == {"0": (1, 0)}
+    assert last.report.duplicates == 1
+
+
+def test_a_share_of_responses_gives_counts_where_the_log_does_not_tell_which(tmp_path):
+    row = first_row(next((EXAMPLES / "lm_eval/base").glob("*")))
+    row = {k: v for k, v in row.items() if k != "exact_match"}
+    row |= {"metrics": ["pass@1"], "pass@1": 0.25, "target": "check(f)"}
+    imported = importers.load(lines(tmp_path / "samples_code_2026-01-01T00-00-00.jsonl", row))
+    assert outcomes.kind(imported.outcomes) == "counts"
+    assert counted(imported) == {"0": (8, 2)}
+
+
+def test_a_table_with_other_names_of_columns(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("Problem,Try,ok?\na,0,true\na,1,false\nb,0,\n")
+    with pytest.raises(OutcomesError, match="no column 'task'"):
+        importers.load(path)
+    columns = {"task": "Problem", "attempt": "Try", "passed": "ok?"}
+    imported = importers.load(path, columns=columns)
+    assert counted(imported) == {"a": (2, 1), "b": (0, 0)}
+    with pytest.raises(OutcomesError, match=r"no column 'Nr'; it has 'Problem'"):
+        importers.load(path, columns={"task": "Nr"})
+
+
+def test_lists_must_be_as_long_as_what_they_judge(tmp_path):
+    row = {"id": "a", "generations": ["x", "y"], "is_correct": [True]}
+    with pytest.raises(OutcomesError, match="1 verdicts in 'is_correct' for 2 generations"):
+        importers.load(lines(tmp_path / "a.jsonl", row))
+
+
+def test_what_is_no_log_is_told_with_what_it_holds(tmp_path):
+    with pytest.raises(OutcomesError, match="no format known here: objects with 'a', 'b'"):
+        importers.load(lines(tmp_path / "a.jsonl", {"a": 1, "b": 2}))
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("log", damage.LOGS)
+def test_no_damage_is_silent(log, tmp_path):
+    for seed in range(10):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        kind, became, details = damage.outcome_of(random.Random(f"{log} {seed}"), folder, log)
+        assert became != "silent", f"{kind}: {details}"
+
+
+def test_a_line_without_a_field_of_the_others_is_named(tmp_path):
+    rows = [{"task_id": "a", "completion": "", "result": "passed", "passed": True}] * 2
+    rows.append({"task": "a", "completion": "", "result": "passed", "passed": True})
+    with pytest.raises(OutcomesError, match=r"r\.jsonl, line 3: 'task_id' is missing"):
+        importers.load(lines(tmp_path / "r.jsonl", *rows))
+
+
+def test_an_unknown_field_of_a_sample_is_refused_until_it_is_ignored(tmp_path):
+    log = json.loads((EXAMPLES / "inspect" / "two_scorers.json").read_text())
+    log["samples"][2]["limits"] = None
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    with pytest.raises(OutcomesError, match=r"sample 2: field 'limits' is none .*ignore="):
+        importers.load(path, scorer="match")
+    assert importers.load(path, scorer="match", ignore=["limits"]).report.attempts == 18
+
+
+# --- archives -------------------------------------------------------------------------------------
+
+
+def archive_of(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_bomb_is_refused(tmp_path):
+    path = archive_of(tmp_path / "a.eval", bomb=b"\0" * 30_000_000)
+    with pytest.raises(OutcomesError, match="refused, as a zip bomb would be"):
+        importers.load(path)
+
+
+def test_a_bomb_that_lies_about_its_size_is_refused(tmp_path):
+    path = archive_of(tmp_path / "a.eval", **{"header.json": b"\0" * 30_000_000})
+    raw = path.read_bytes()
+    small = struct.pack("<L", 100)
+    path.write_bytes(raw.replace(struct.pack("<L", 30_000_000), small))
+    with pytest.raises(OutcomesError, match=r"a\.eval"):
+        importers.load(path)
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "samples\\..\\..\\x.json"])
+def test_a_path_outside_of_the_archive_is_refused(tmp_path, name):
+    path = archive_of(tmp_path / "a.eval", **{name: b"{}"})
+    with pytest.raises(OutcomesError, match="lies outside of the archive; refused"):
+        importers.load(path)
+
+
+def test_bytes_that_are_not_those_listed_are_refused(tmp_path):
+    raw = bytearray((EXAMPLES / "inspect" / "base.eval").read_bytes())
+    raw[2000] ^= 0x55  # in the packed bytes of a sample
+    (tmp_path / "a.eval").write_bytes(raw)
+    with pytest.raises(OutcomesError, match=r"a\.eval"):
+        importers.load(tmp_path / "a.eval")
+
+
+# --- ways out -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("log", ["inspect/base.eval", "tau2/base.json", "verifiers/post"])
+def test_rollouts_go_to_tau2_and_come_back(log, tmp_path):
+    imported = load(log, trajectories=True)
+    path = tmp_path / "results.json"
+    importers.to_tau2(imported.rollouts, path)
+    back = importers.load(path, trajectories=True)
+    assert counted(back) == counted(imported)
+    calls = [[m.tool_calls for m in one.messages] for one in imported.rollouts]
+    assert [[m.tool_calls for m in one.messages] for one in back.rollouts] == calls
+
+
+# --- the report -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("base", "post"),
+    [
+        ("lm_eval/base", "lm_eval/post"),
+        ("inspect/base.eval", "inspect/post.eval"),
+        ("bfcl/base", "bfcl/post"),
+    ],
+)
+def test_the_report_reads_any_log(base, post, tmp_path):
+    text = report.write_report(EXAMPLES / base, EXAMPLES / post, out=tmp_path).read_text()
+    assert "**What was read: base**" in text
+    assert "Tax_S(" in text
+
+
+def test_unequal_settings_are_warned_of(tmp_path):
+    logs = [EXAMPLES / "inspect" / f"{arm}.eval" for arm in ("base", "post")]
+    text = report.write_report(*logs, out=tmp_path).read_text()
+    assert "**Warning: unequal settings.**" in text
+    assert "| temperature | 0.7    | 0.6    |" in text
+
+
+def test_equal_settings_are_not_warned_of():
+    base, post = (load(f"lm_eval/{arm}").report for arm in ("base", "post"))
+    assert importers.unequal_settings(base, post).empty
+
+
+def test_the_command_line_chooses_for_each_arm(tmp_path, capsys):
+    from lib.__main__ import main
+
+    logs = [str(EXAMPLES / "inspect" / name) for name in ("base.eval", "two_scorers.json")]
+    assert main(["report", *logs, "-o", str(tmp_path)]) == 2
+    assert 'Choose one: scorer="match"' in capsys.readouterr().err
+    chosen = ["--choose", "post.scorer=match"]
+    assert main(["report", *logs, *chosen, "-o", str(tmp_path)]) == 0
