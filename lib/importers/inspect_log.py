@@ -12,7 +12,6 @@ from lib.importers.log import (
     Attempt,
     Imported,
     ImportReport,
-    chat_messages,
     choose,
     collect,
     get,
@@ -20,6 +19,7 @@ from lib.importers.log import (
     parsed,
     verdict,
 )
+from lib.importers.messages import read_messages
 from lib.outcomes import OutcomesError
 
 SAMPLE_FIELDS = frozenset(
@@ -151,7 +151,7 @@ def _unpacked(members, report, ignore):
         if name.startswith("samples/") and name.endswith(".json"):
             place = f"{members.path}, {name}"
             sample = _sample(parsed(members.read(name), place), place, ignore)
-            if name != f"samples/{_escaped(sample.id)}_epoch_{sample.epoch}.json":
+            if name != f"samples/{sample.id}_epoch_{sample.epoch}.json":
                 raise OutcomesError(
                     f"{place}: holds sample {sample.id!r} of epoch {sample.epoch}, not what its "
                     "name says."
@@ -162,11 +162,6 @@ def _unpacked(members, report, ignore):
         else:
             report.skipped[f"member {name} of the archive is no sample"] += 1
     return header, samples
-
-
-def _escaped(name):
-    """A sample's id as the tool spells it in the name of a member."""
-    return str(name)
 
 
 def _heading(header, report, path) -> str | None:
@@ -194,7 +189,7 @@ def _rows(samples, scorer, threshold):
                 passed = verdict(score, f"{sample.place}, score {scorer!r}", threshold)
 
         def messages(sample=sample):
-            return chat_messages(sample.messages or [], sample.place)
+            return read_messages(sample.messages or [], sample.place)
 
         yield Attempt(sample.id, sample.epoch, passed, reason, messages)
 

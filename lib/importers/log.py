@@ -349,13 +349,6 @@ def choose(candidates: Iterable[str], given: str | None, argument: str, what: st
     return candidates[0]
 
 
-def chat_messages(raw: Any, place: str) -> list[Message]:
-    """Messages as chat APIs write them: role, content (text or parts), tool_calls."""
-    from lib.importers.messages import read_messages
-
-    return read_messages(raw, place)
-
-
 def _shown(value) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -8,11 +8,11 @@ from lib.importers.log import (
     Attempt,
     Imported,
     ImportReport,
-    chat_messages,
     collect,
     get,
     json_document,
 )
+from lib.importers.messages import read_messages
 from lib.outcomes import OutcomesError
 
 _EXACT = 1e-6
@@ -80,7 +80,7 @@ def _attempt(task, trial, reward, trouble, messages, place):
     passed = None if reason else abs(reward - 1) <= _EXACT
 
     def made():
-        return chat_messages(messages, place)
+        return read_messages(messages, place)
 
     return Attempt(task, trial, passed, reason, made)
 

@@ -8,12 +8,12 @@ from lib.importers.log import (
     Attempt,
     Imported,
     ImportReport,
-    chat_messages,
     collect,
     get,
     json_document,
     json_lines,
 )
+from lib.importers.messages import read_messages
 
 
 def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) -> Imported:
@@ -65,4 +65,4 @@ def _rows(path, threshold):
 
 
 def _messages(raw, role, place):
-    return chat_messages([{"role": role, "content": raw}] if isinstance(raw, str) else raw, place)
+    return read_messages([{"role": role, "content": raw}] if isinstance(raw, str) else raw, place)

@@ -124,7 +124,10 @@ class _Check:
 
     def names(self, table, column) -> pd.Series:
         values = table[column]
-        good = values.map(is_name).astype(bool)
+        if isinstance(values.dtype, pd.StringDtype):  # equal texts are equally good names
+            good = values.isin([name for name in values.unique() if is_name(name)])
+        else:
+            good = values.map(is_name).astype(bool)
         self.refuse(~good, column, values, "a name: text that UTF-8 can write, or a whole number")
         return values.astype(str)
 
@@ -139,6 +142,9 @@ class _Check:
 
 
 def _texts(values: pd.Series) -> pd.Series:
+    if isinstance(values.dtype, pd.StringDtype):
+        texts = {text: as_text(text) for text in values.unique()}
+        return values.map(texts).astype("str")
     return values.astype(object).map(as_text).astype("str")
 
 
