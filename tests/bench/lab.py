@@ -41,14 +41,18 @@ def main():
     logging.disable_progress_bar()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        rows = pretraining(Path(folder)) + training(Path(folder))
-    rows += steps() + evaluation()
-    rows.append(("all of this, s", time.perf_counter() - began, "< 180", ""))
+        for part in (pretraining, training):
+            show(part(Path(folder)))
+    for part in (steps, evaluation):
+        show(part())
+    show([("all of this, s", time.perf_counter() - began, "< 180", "")])
+
+
+def show(rows):
+    """Print what was measured, and how busy the machine is."""
     print(pd.DataFrame(rows, columns=["", "measured", "must reach", "goal"]).to_string(index=False))
-    load_1, load_5, _ = os.getloadavg()
-    print(
-        f"load of the machine: {load_1:.1f} (1 min), {load_5:.1f} (5 min), {os.cpu_count()} cores"
-    )
+    busy, _, _ = os.getloadavg()
+    print(f"load in the last minute: {busy:.1f} on {os.cpu_count()} cores\n", flush=True)
 
 
 # -------------------------------------------------------------------------------- what must hold
