@@ -348,6 +348,14 @@ def test_the_fingerprint_tells_weights_apart(model, tokenizer):
     assert local(other, Plain(), tokenizer).settings != local(model, Plain(), tokenizer).settings
 
 
+def test_the_tokenizer_is_a_setting(model, tokenizer):
+    other = tiny.tokenizer()
+    other("ab", padding="max_length", max_length=9, truncation=True)  # which changes its state
+    assert local(model, Plain(), other).settings == local(model, Plain(), tokenizer).settings
+    other.add_tokens(["ab"])
+    assert local(model, Plain(), other).settings != local(model, Plain(), tokenizer).settings
+
+
 def test_a_model_without_a_tokenizer_is_no_policy(model):
     with pytest.raises(ValueError, match=r"give Engine\(model, tokenizer\)"):
         local(model, Plain(), None)
