@@ -23,12 +23,12 @@ from lib.manifest import CollectionError
 from lib.policies.protocol import Context, Key, Policy, Reply, Session
 from lib.rollout_files import Entry, RolloutWriter, iter_entries, rollouts_at
 from lib.trajectory import (
-    Message,
     Rollout,
     Tool,
     TrajectoryError,
     Turn,
     offered_tools,
+    printable,
     tools_key,
 )
 
@@ -320,7 +320,7 @@ class _Attempt:
     def __init__(self, environment: Environment, key: Key, max_turns: int):
         self.key, self.max_turns = key, max_turns
         self.episode = environment.reset(key.task, key.attempt)
-        self.messages = list(map(_printable, self.episode.messages))
+        self.messages = list(map(printable, self.episode.messages))
         self.turns: list[Turn] = []
         self.ties = 0
         self.outcome: Outcome | None = None
@@ -336,14 +336,14 @@ class _Attempt:
             self.outcome = Outcome(None, reply.trouble)
             return
         self.turns.append(replace(reply.turn, message=len(self.messages)))
-        message = _printable(reply.message)
+        message = printable(reply.message)
         self.messages.append(message)
         if reply.turn.finish == "context":
             said = "context: the transcript has outgrown the model's context"
             self.outcome = Outcome(False, said)
             return
         try:
-            self.messages += map(_printable, self.episode.step(message))
+            self.messages += map(printable, self.episode.step(message))
             self.outcome = self.episode.outcome
         except Exception as error:  # trouble of the environment's own, whatever the policy did
             said = f"the environment raised {type(error).__name__}: {error}"
@@ -366,25 +366,6 @@ class _Attempt:
             seeds={"policy": self.key.seed, **self.episode.seeds},
             info=self.outcome.info | ({"ties": self.ties} if self.ties else {}),
         )
-
-
-def _printable(message: Message) -> Message:
-    """The message in text that every tokenizer and server takes: no half of a surrogate pair."""
-    names = {name: _whole(getattr(message, name)) for name in ("content", "name", "tool_call_id")}
-    calls = (
-        replace(call, name=_whole(call.name), arguments=_whole(call.arguments), id=_whole(call.id))
-        for call in message.tool_calls
-    )
-    return replace(message, **names, tool_calls=calls)
-
-
-def _whole(value: Any) -> Any:
-    """A JSON value with a question mark for each half of a surrogate pair."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, dict):
-        return {_whole(name): _whole(part) for name, part in value.items()}
-    return list(map(_whole, value)) if isinstance(value, list) else value
 
 
 class _Bar(tqdm):
