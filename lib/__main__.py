@@ -54,9 +54,10 @@ def report(arguments):
 
 def collect(arguments):
     """Collect attempts of a benchmark with a model here or behind a server; rerun to resume."""
+    environment = _open_world(arguments.benchmark)  # before what takes long to import
+
     from lib import rollouts
 
-    environment = _open_world(arguments.benchmark)
     tasks = environment.tasks()[: arguments.tasks]
     settled = {
         "pair": arguments.pair or Path(arguments.model).name,
@@ -65,6 +66,7 @@ def collect(arguments):
         "at_once": arguments.at_once,
     }
     _check_options(arguments)
+    _check_dialect(arguments)
     # What is wrong in all this is told before a model is loaded.
     policy = _server_policy(arguments) if arguments.server else None
     known = policy.settings if policy else _known_settings(arguments)
@@ -77,7 +79,7 @@ def collect(arguments):
     # for each other at the end, where one may have much more to do.
     state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))
     table = rollouts.collect(
-        policy or _local_policy(arguments, state),
+        policy or _local_policy(arguments, environment, state),
         environment,
         tasks,
         arguments.n,
@@ -96,13 +98,29 @@ def collect(arguments):
     state.destroy_process_group()
 
 
-def _check_options(arguments):
+def _check_dialect(arguments):
     """Refuse what would be ignored otherwise."""
+    if arguments.parser and arguments.dialect == "words":
+        raise ValueError(
+            "--parser reads the calls of text and chat dialects, and --dialect words has its own: "
+            "leave it out, or choose another dialect"
+        )
     if arguments.thinking and arguments.dialect != "chat":
         raise ValueError(
             f"--thinking is a switch of chat templates, and --dialect {arguments.dialect} has "
             "none: add --dialect chat, or leave it out"
         )
+    if arguments.gpu and not arguments.server:
+        import torch
+
+        if not torch.cuda.is_available():
+            raise ValueError("--gpu: torch finds no GPU here: leave it out, or mend that")
+
+
+def _check_options(arguments):
+    """Refuse what is of a server alone, or of a model here alone."""
+    if arguments.gpu and arguments.server:
+        raise ValueError("--gpu is for a model here; a server is started with its own")
     if arguments.context and arguments.server:
         raise ValueError("--context is for a model here; a server is started with its own")
     if arguments.api_key_env and not arguments.server:
@@ -111,12 +129,14 @@ def _check_options(arguments):
 
 def train(arguments):
     """Post-train a model of this machine by GRPO or PPO; rerun to resume."""
+    world = _open_world(arguments.world)  # before what takes long to import
+
     from lib import generation
     from lib.training import defaults
     from lib.training import train as train_policy
     from lib.training.adapters import add_lora, finished
 
-    world = _open_world(arguments.world)
+    _check_dialect(arguments)
     names = ("steps", "groups", "group_size", "minibatch", "rows_at_once", "learning_rate")
     names += ("max_new_tokens", "max_turns", "entropy_bonus", "kl_weight", "filter_mass", "reward")
     given = {name: getattr(arguments, name) for name in names}
@@ -129,6 +149,7 @@ def train(arguments):
     model, tokenizer = generation.load(
         arguments.model, cache=ROOT / "build" / "models", device="cuda" if arguments.gpu else "cpu"
     )
+    _check_words(arguments, world, tokenizer)
     if arguments.lora:
         model = add_lora(model, arguments.lora, arguments.seed)
     log = train_policy(
@@ -284,7 +305,7 @@ def _server_policy(arguments):
     from lib import policies
 
     if arguments.dialect == "chat":
-        dialect = policies.ServerChat(parser=arguments.parser, thinking=arguments.thinking)
+        dialect = policies.ServerChat(**_reading(arguments))
     else:
         dialect = _text_dialect(arguments)
     return policies.ServerPolicy(
@@ -309,12 +330,26 @@ def _api_key(variable):
     return os.environ[variable]
 
 
-def _local_policy(arguments, state):
+def _check_words(arguments, world, tokenizer):
+    """Refuse a model of words that cannot read those of a world, or write its calls."""
+    from lib.words import check_vocabulary
+
+    if arguments.dialect == "words":
+        if not hasattr(world, "words"):
+            raise ValueError(
+                f"--dialect words is for the worlds of the lab, and {world.name} is none: choose "
+                "another dialect"
+            )
+        check_vocabulary(tokenizer, world.words())
+
+
+def _local_policy(arguments, environment, state):
     from lib import generation, policies
 
     sampling = generation.Sampling(**_sampling(arguments))
     path = _model_path(arguments.model)
     model, tokenizer = _load(path, state)
+    _check_words(arguments, environment, tokenizer)
     engine = generation.Engine(model, tokenizer, context=arguments.context)
     dialect = _dialect(arguments, tokenizer)
     return policies.LocalPolicy(engine, dialect, sampling, name=Path(path).name)
@@ -341,10 +376,12 @@ def _dialect(arguments, tokenizer):
     from lib import policies
 
     if arguments.dialect == "chat":
-        return policies.ChatTemplate(
-            tokenizer, parser=arguments.parser, thinking=arguments.thinking
-        )
+        return policies.ChatTemplate(tokenizer, **_reading(arguments))
     return _text_dialect(arguments)
+
+
+def _reading(arguments):
+    return {"parser": arguments.parser or "robust", "thinking": arguments.thinking}
 
 
 def _text_dialect(arguments):
@@ -353,14 +390,14 @@ def _text_dialect(arguments):
     if arguments.dialect == "words":
         return words.Words()
     kinds = {"harness": policies.Harness, "plain": policies.Plain}
-    return kinds[arguments.dialect](parser=arguments.parser)
+    return kinds[arguments.dialect](parser=_reading(arguments)["parser"])
 
 
 def _known_settings(arguments):
     """The settings that a policy of a model here will have, as far as they need no model."""
     from lib.packaged_models import NAMES
 
-    dialect = {"parser": arguments.parser, "thinking": arguments.thinking}
+    dialect = _reading(arguments)
     if arguments.dialect != "chat":
         dialect = _text_dialect(arguments).settings
     known = {"policy": "local", **dialect, "sampling": _sampling(arguments)}

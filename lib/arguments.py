@@ -89,7 +89,7 @@ def collect(add):
         default="harness",
         help="words: that of the models made in the lab (default: %(default)s)",
     )
-    add("--parser", choices=("robust", "paper", "exact"), default="robust")
+    _parser(add)
     add("--thinking", action="store_true", help="let the model reason first (chat)")
     add("--temperature", type=float, default=0.7, help="(default: 0.7)")
     add("--top-p", type=float, default=0.95, help="(default: 0.95)")
@@ -148,6 +148,14 @@ def _choice(text):
     return (arm if dot else None), name, (value.split(",") if name == "ignore" else value)
 
 
+def _parser(add):
+    add(
+        "--parser",
+        choices=("robust", "paper", "exact"),
+        help="reads calls, in all dialects but words (default: robust)",
+    )
+
+
 def _count(text):
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
@@ -181,9 +189,11 @@ def train(add):
         default="words",
         help="how the model is spoken to; words is that of the lab's own models (default)",
     )
-    add("--parser", choices=("robust", "paper", "exact"), default="robust", help="not of words")
+    _parser(add)
     add("--thinking", action="store_true", help="let the model reason first (chat)")
-    add("--tasks", type=int, default=200, metavar="COUNT", help="size of the pool (default: 200)")
+    add(
+        "--tasks", type=_count, default=200, metavar="COUNT", help="size of the pool (default: 200)"
+    )
     for name, kind, told in (
         ("steps", int, "policy iterations"),
         ("groups", int, "tasks a step"),
@@ -200,7 +210,7 @@ def train(add):
         add(f"--{name}", type=kind, help=f"{told} (default: the lab's recipe)")
     add("--reward", choices=("passed", "return"), help="(default: passed)")
     add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
-    add("--lora", type=int, metavar="RANK", help="train adapters of this rank; needs peft")
+    add("--lora", type=_count, metavar="RANK", help="train adapters of this rank; needs peft")
     add("--gpu", action="store_true", help="run the model on the GPU")
 
 

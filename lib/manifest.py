@@ -1,5 +1,6 @@
 """The manifest of a collection: every setting that matters, which no later run may change."""
 
+import fcntl
 import json
 import os
 import platform
@@ -94,8 +95,13 @@ def _write_once(path: Path, text: str) -> str:
         os.link(part, path)  # unlike a rename it replaces nothing, and no half of it is ever there
     except FileExistsError:
         pass
+    except OSError:  # a file system without hard links
+        with path.with_name(f".{path.name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                os.replace(part, path)
     finally:
-        part.unlink()
+        part.unlink(missing_ok=True)
     return path.read_text(encoding="utf-8")
 
 

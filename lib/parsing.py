@@ -303,17 +303,17 @@ def _first_balanced(text: str) -> str:
 
 def _load_repaired(block: str, repairs: dict[str, None]) -> Any:
     """Load a block, repaired as a whole text where it must be; None if that does not help."""
-    value = _load(block)
+    value = load_json(block)
     for name, pattern, replacement in _PAPER_REPAIRS:
         if value is not None:
             break
         block, count = pattern.subn(replacement, block)
         if count:
             repairs[name] = None
-            value = _load(block)
+            value = load_json(block)
     if value is None and '"' not in block and "'" in block:
         repairs["single quotes"] = None
-        value = _load(block.replace("'", '"'))
+        value = load_json(block.replace("'", '"'))
     return value
 
 
@@ -338,7 +338,7 @@ _EXACT_BLOCK = re.compile(r"```tool_call[ \t]*\n(.*?)(?:\n```[ \t]*(?:\n|\Z)|\Z)
 def _parse_exact(text: str, known: dict[str, Tool]) -> Parsed:
     text = text[:_LONGEST]
     block = _EXACT_BLOCK.search(text)
-    value = _load(block[1] if block else text)
+    value = load_json(block[1] if block else text)
     objects = value if isinstance(value, list) else [value]
     for raw in objects:
         if (
@@ -352,7 +352,7 @@ def _parse_exact(text: str, known: dict[str, Tool]) -> Parsed:
     return Parsed(tuple(ToolCall(raw["name"], raw["arguments"]) for raw in objects), ())
 
 
-def _load(text: str) -> Any:
+def load_json(text: str) -> Any:
     """Load valid JSON, None if it is not, or nests deeper or has longer numbers than is safe."""
     try:
         value = json.loads(text, parse_float=_finite, parse_constant=_finite)

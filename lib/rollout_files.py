@@ -46,7 +46,7 @@ def to_line(rollout: Rollout) -> bytes:
         record["turns"].append(raw)
     try:
         return json.dumps(record, default=_plain, allow_nan=False).encode("ascii") + b"\n"
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise TrajectoryError(
             f"rollout {rollout.key} cannot be written as JSON: {error}"
         ) from error
@@ -161,16 +161,18 @@ def rollouts_at(path: str | Path, starts: Iterable[int]) -> Iterator[Rollout]:
 def iter_records(
     path: str | Path, torn: Callable[[str], object] = warnings.warn
 ) -> Iterator[tuple[int, int, Any]]:
-    """Number, first byte and JSON value of each line; a torn last one is told and dropped."""
+    """Number, first byte and JSON value of each line; a torn last one is told and dropped.
+
+    A line without its line break is torn whatever comes after: a writer may be at work on it.
+    """
     with open(path, "rb") as file:
-        number, start, line = 0, 0, file.readline()
-        while line:
-            number, following = number + 1, file.readline()
+        start = 0
+        for number, line in enumerate(iter(file.readline, b""), 1):
             if line.strip():
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    if not following:
+                    if not line.endswith(b"\n"):
                         torn(f"{path}:{number}: the last line is torn and was dropped")
                         return
                     raise TrajectoryError(
@@ -178,7 +180,7 @@ def iter_records(
                         "remove the line by hand, its attempt then runs again"
                     ) from error
                 yield number, start, record
-            start, line = start + len(line), following
+            start += len(line)
 
 
 def _numbered(path: str | Path, number: int, read: Callable[[Any], Any], record: Any) -> Any:

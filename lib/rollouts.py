@@ -22,7 +22,15 @@ from lib.envs import Environment, Outcome
 from lib.manifest import CollectionError
 from lib.policies.protocol import Context, Key, Policy, Reply, Session
 from lib.rollout_files import Entry, RolloutWriter, iter_entries, rollouts_at
-from lib.trajectory import Message, Rollout, Tool, Turn, offered_tools, tools_key
+from lib.trajectory import (
+    Rollout,
+    Tool,
+    TrajectoryError,
+    Turn,
+    offered_tools,
+    printable,
+    tools_key,
+)
 
 
 def collect(
@@ -55,7 +63,8 @@ def collect(
     progress: a bar; None shows it on a terminal only.
 
     An attempt that trouble outside the policy kept from an outcome is missing, with the reason,
-    and done, unless `retry_missing`; so is one whose grader could not decide. Each attempt is in
+    and done, unless `retry_missing`; so is one whose grader could not decide, or that no file can
+    hold. Each attempt is in
     the file as soon as it is finished. Raises CollectionError if the folder was collected with
     another setting, and whatever the policy raises when it cannot go on at all.
     """
@@ -79,8 +88,14 @@ def collect(
             play = _in_batches if policy.concurrency is None else _side_by_side
             sampling = dict(policy.settings.get("sampling", {}))
             for rollout in play(policy, environment, keys, pair, arm, max_turns, at_once):
-                file.write(replace(rollout, sampling=sampling, tools=book.key(rollout.tools)))
-                bar.add(rollout.passed)
+                kept = replace(rollout, sampling=sampling, tools=book.key(rollout.tools))
+                try:
+                    file.write(kept)
+                except TrajectoryError as error:  # one attempt's trouble: the run goes on
+                    told = {"passed": None, "reason": str(error), "messages": (), "turns": ()}
+                    kept = replace(kept, **told, info={})
+                    file.write(kept)
+                bar.add(kept.passed)
     return _table(out)
 
 
@@ -305,7 +320,7 @@ class _Attempt:
     def __init__(self, environment: Environment, key: Key, max_turns: int):
         self.key, self.max_turns = key, max_turns
         self.episode = environment.reset(key.task, key.attempt)
-        self.messages = list(map(_printable, self.episode.messages))
+        self.messages = list(map(printable, self.episode.messages))
         self.turns: list[Turn] = []
         self.ties = 0
         self.outcome: Outcome | None = None
@@ -322,13 +337,14 @@ class _Attempt:
             return
         turn, number = reply.turn, len(self.messages)
         self.turns.append(turn if turn.message == number else replace(turn, message=number))
-        self.messages.append(_printable(reply.message))
+        message = printable(reply.message)
+        self.messages.append(message)
         if reply.turn.finish == "context":
             said = "context: the transcript has outgrown the model's context"
             self.outcome = Outcome(False, said)
             return
         try:
-            self.messages += map(_printable, self.episode.step(reply.message))
+            self.messages += map(printable, self.episode.step(message))
             self.outcome = self.episode.outcome
         except Exception as error:  # trouble of the environment's own, whatever the policy did
             said = f"the environment raised {type(error).__name__}: {error}"
@@ -351,12 +367,6 @@ class _Attempt:
             seeds={"policy": self.key.seed, **self.episode.seeds},
             info=self.outcome.info | ({"ties": self.ties} if self.ties else {}),
         )
-
-
-def _printable(message: Message) -> Message:
-    """The message in text that every tokenizer and server takes: no half of a surrogate pair."""
-    content = message.content.encode("utf-8", "replace").decode("utf-8")
-    return message if content == message.content else replace(message, content=content)
 
 
 class _Bar(tqdm):

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -177,6 +177,25 @@ def tools_key(tools: Iterable[Tool]) -> str:
     """Return a short key that is the same for the same tools in the same order (SHA-256)."""
     text = json.dumps([asdict(tool) for tool in tools], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def printable(message: Message) -> Message:
+    """Return the message as every tokenizer and server takes it: no half of a surrogate pair."""
+    names = {name: _whole(getattr(message, name)) for name in ("content", "name", "tool_call_id")}
+    calls = (
+        replace(call, name=_whole(call.name), arguments=_whole(call.arguments), id=_whole(call.id))
+        for call in message.tool_calls
+    )
+    return replace(message, **names, tool_calls=calls)
+
+
+def _whole(value: Any) -> Any:
+    """A JSON value with a question mark for each half of a surrogate pair."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_whole(name): _whole(part) for name, part in value.items()}
+    return list(map(_whole, value)) if isinstance(value, list) else value
 
 
 # ------------------------------------------------------------------------------- action spans

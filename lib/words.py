@@ -25,6 +25,10 @@ FORMS = ("native", "use", "function", "will")
 FORM_WORDS = ("[", "]", "use", "with", ".", "(", ",", ")", "I", "will", "then")
 
 _SKIPPED = frozenset(["(", ",", "with", "then", "["])
+_LAST = frozenset(["]", ".", ")", TURN, END])
+
+_SPOKEN = (START, CUE, END, UNKNOWN, "\ufdd0")
+"""What is no word where the world says it, also within a word; the last parts words unseen."""
 
 Parser = Literal["exact", "lenient"]
 
@@ -55,7 +59,7 @@ def read_calls(text: str, tools: Iterable[Tool], parser: Parser = "exact") -> tu
 
     exact: the whole reply must be native calls of known tools with arguments that their schemas
     allow; otherwise there is none. lenient: calls in any form are found in any text, and those
-    that cannot be read are left out.
+    that cannot be read are left out. A parameter without an enum may be any word.
     """
     known = {tool.name: tool for tool in tools}
     words = text.split()
@@ -83,27 +87,34 @@ def _find(words: Sequence[str], known: dict[str, Tool]) -> Iterator[tuple[str, l
     for at, name in enumerate(words):
         if name not in known:
             continue
-        allowed = {value for options in _options(known[name]) for value in options}
+        options = _options(known[name])
+        allowed = [value for some in options if some is not None for value in some]
+        free = None in options
         values = []
         for word in words[at + 1 :]:
             if word in allowed:
                 values.append(word)
-            elif word not in _SKIPPED:
+            elif word in _SKIPPED:
+                continue
+            elif free and len(values) < len(options) and word not in _LAST and word not in known:
+                values.append(word)
+            else:
                 break
         yield name, values
 
 
-def _options(tool: Tool) -> list[list[str]]:
-    """The words that each argument of a tool may be, in the order of its schema."""
-    return [schema["enum"] for schema in tool.parameters.get("properties", {}).values()]
+def _options(tool: Tool) -> list[Sequence[str] | None]:
+    """The words that each argument of a tool may be, in the order of its schema; None: any."""
+    return [schema.get("enum") for schema in tool.parameters.get("properties", {}).values()]
 
 
 def _call(tool: Tool, values: Sequence[str]) -> ToolCall | None:
     names, options = list(tool.parameters.get("properties", {})), _options(tool)
     if not len(tool.parameters.get("required", ())) <= len(values) <= len(names):
         return None
-    if any(value not in allowed for value, allowed in zip(values, options, strict=False)):
-        return None
+    for value, allowed in zip(values, options, strict=False):
+        if allowed is not None and value not in allowed:
+            return None
     return ToolCall(tool.name, dict(zip(names, values, strict=False)))
 
 
@@ -131,14 +142,33 @@ class Words:
 
 
 def transcript(messages: Iterable[Message], *, cue: bool = False) -> str:
-    """A conversation in words; system texts and tools are not told, the lab's models know them."""
+    """A conversation in words; system texts and tools are not told, the lab's models know them.
+
+    Only the assistant writes the words that part turns: said by the world, they are unknown.
+    """
     words = [START, CUE] if cue else [START]
     for message in messages:
         if message.role == "assistant":
             words += [TURN, *message.content.split(), END]
         elif message.role != "system":
-            words += message.content.split()
+            words += map(_said, message.content.split())
     return " ".join(words)
+
+
+def _said(word: str) -> str:
+    control = word == TURN or any(name in word for name in _SPOKEN)
+    return UNKNOWN if control else word
+
+
+def check_vocabulary(tokenizer, words: Iterable[str]) -> None:
+    """Raise ValueError with the first of a world's words that is no token of the model."""
+    known = tokenizer.get_vocab()
+    missing = next((word for word in [TURN, END, *words] if word not in known), None)
+    if missing is not None:
+        raise ValueError(
+            f"the model's vocabulary has no word {missing!r} of this world: take a model that was "
+            "made for it, or speak to it otherwise (--dialect)"
+        )
 
 
 def tokenizer(words: Iterable[str]) -> "PreTrainedTokenizerFast":

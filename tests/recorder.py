@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -31,7 +31,17 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(status, float):  # seconds without an answer
             time.sleep(status)
             status = 200
-        written = json.dumps(answer).encode()
+        if answer is None:  # the connection breaks
+            self.close_connection = True
+            return
+        if hasattr(answer, "send"):  # piece by piece
+            self.send_response(status)
+            self.end_headers()
+            with suppress(OSError):
+                for piece in answer:
+                    self.wfile.write(piece)
+            return
+        written = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(written)))

@@ -1,6 +1,9 @@
 """Pilot-based PTGS of a frozen policy, on a policy whose success rate is known."""
 
+import pytest
+
 from lib.lab import pilots
+from lib.lab.evaluation import evaluate
 from lib.policies import Reply
 from lib.trajectory import Message, Turn
 from tests.buttons import Buttons, press
@@ -85,3 +88,24 @@ def test_a_rerun_goes_on_and_comes_to_the_same(tmp_path):
     again, _ = compare(policy, tmp_path)
     assert again.equals(first)
     assert len(policy.asked) == 16 * 120
+
+
+class Broken(Buttons):
+    """Every second attempt breaks before it can be graded."""
+
+    def reset(self, task, attempt):
+        episode = super().reset(task, attempt)
+        if attempt % 2:
+            episode.step = lambda reply: [][0]
+        return episode
+
+
+def test_a_rollout_without_an_outcome_counts_in_neither():
+    heat = dict.fromkeys(WORLD.tasks(), 1.0)
+    found = evaluate(Toy(range(4)), Broken(16), ["t0", "t1"], 8, seed=0, heat=heat)
+    assert found.to_dict("list") == {"task": ["t0", "t1"], "n": [4, 4], "c": [2, 0]}
+
+
+def test_a_task_named_twice_is_an_error():
+    with pytest.raises(ValueError, match="'t0' is named twice"):
+        evaluate(Toy(), WORLD, ["t0", "t0"], 8, seed=0)

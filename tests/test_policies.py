@@ -132,6 +132,13 @@ def test_a_call_in_the_text_is_not_told_twice():
     assert f"<|assistant|>{CALL}<|end|>" in prompt
 
 
+@pytest.mark.parametrize("thought", [f"{CALL}</think>", f"<think>{CALL} or"])
+def test_a_call_is_told_once_wherever_the_model_thought_of_one(thought):
+    dialect = ChatTemplate(with_template(TOOLS_TEMPLATE))
+    reply = Message("assistant", f"{thought}</think>Well.", (ToolCall("press", {"n": 3}),))
+    assert dialect.prompt(said(reply)).count('<call>{"n": 3}</call>') == 1
+
+
 def test_a_template_without_a_system_role_gets_it_with_the_first_message():
     refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}"
     dialect = ChatTemplate(with_template(refusing + tiny.TEMPLATE))
@@ -340,6 +347,14 @@ def test_the_fingerprint_tells_weights_apart(model, tokenizer):
     assert local(other, Plain(), tokenizer).settings != local(model, Plain(), tokenizer).settings
 
 
+def test_the_tokenizer_is_a_setting(model, tokenizer):
+    other = tiny.tokenizer()
+    other("ab", padding="max_length", max_length=9, truncation=True)  # which changes its state
+    assert local(model, Plain(), other).settings == local(model, Plain(), tokenizer).settings
+    other.add_tokens(["ab"])
+    assert local(model, Plain(), other).settings != local(model, Plain(), tokenizer).settings
+
+
 def test_a_model_without_a_tokenizer_is_no_policy(model):
     with pytest.raises(ValueError, match=r"give Engine\(model, tokenizer\)"):
         local(model, Plain(), None)
@@ -473,11 +488,19 @@ def test_calls_that_the_server_left_in_the_text_are_read():
     assert reply.message == Message("assistant", CALL, (ToolCall("press", {"n": 3}),))
 
 
-@pytest.mark.parametrize("arguments", ["{torn", "[1]", "[" * 9999])
+@pytest.mark.parametrize(
+    "arguments", ["{torn", "[1]", "[" * 9999, '{"n": NaN}', '{"n": 1e999}', '{"n": "\\ud800"}']
+)
 def test_a_call_that_the_server_tore_stays_text(arguments):
     with serving(lambda body: chat(tool_calls=[call(arguments)])) as server:
         (reply,) = ask(asking(server.address, ServerChat()))
     assert reply.message == Message("assistant", f"\npress {arguments}")
+
+
+def test_a_call_may_come_with_its_arguments_as_an_object():
+    with serving(lambda body: chat(tool_calls=[call({"n": 3})])) as server:
+        (reply,) = ask(asking(server.address, ServerChat()))
+    assert reply.message.tool_calls == (ToolCall("press", {"n": 3}, "a"),)
 
 
 # --------------------------------------------------------------------------------------- trouble
@@ -489,15 +512,15 @@ def failing(*answers):
     return lambda body: left.pop(0) if len(left) > 1 else left[0]
 
 
-def error(status, message):
-    return status, {"error": {"message": message}}
-
-
 def test_a_timeout_is_missing():
     with serving(lambda body: (0.5, completion("")[1])) as server:
         (reply,) = ask(asking(server.address, timeout=0.1))
     assert reply.trouble == "timeout: no reply within 0.1 s"
     assert len(server.bodies) == 1  # what has timed out once is not asked again
+
+
+def error(status, message):
+    return status, {"error": {"message": message}}
 
 
 LIMITS = [
@@ -508,9 +531,34 @@ LIMITS = [
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_prompt_that_is_too_long_ends_the_attempt(limit):
-    with serving(lambda body: error(400, limit)) as server:
-        (reply,) = ask(asking(server.address))
+    with serving(failing(completion("a"), error(400, limit))) as server:
+        policy = asking(server.address)
+        ask(policy)
+        (reply,) = ask(policy)
     assert (reply.trouble, reply.turn.finish) == ("", "context")
+
+
+def test_before_any_answer_too_long_is_no_failure():
+    with serving(lambda body: error(400, LIMITS[0])) as server:
+        policy = asking(server.address)
+        assert "too long, before anything was answered" in ask(policy)[0].trouble
+        with pytest.raises(PolicyError, match="maximum context length"):
+            ask(policy, GIVE_UP_AFTER)
+
+
+ECHOES = [
+    (422, {"detail": [{"msg": "odd", "input": "maximum context length"}]}),
+    error(400, "unknown role in 'the context window is too long'"),
+]
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_a_refusal_that_repeats_the_request_is_not_taken_for_too_long(echo):
+    with serving(failing(completion("a"), echo)) as server:
+        policy = asking(server.address)
+        ask(policy)
+        (reply,) = ask(policy)
+    assert reply.trouble.startswith("refused (4")
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -614,6 +662,64 @@ def test_a_server_of_another_sort_stops_the_run():
         pytest.raises(PolicyError, match=r"no OpenAI-compatible server.*ends in /v1"),
     ):
         ask(asking(server.address))
+
+
+ODD = [
+    completion(5),
+    (200, {"choices": {"a": 1}}),
+    (200, {"choices": [None]}),
+    (200, b'{"choices": [{"te'),
+    (200, b"\xff"),
+    (200, b"[" * 99999),
+]
+ODD_CHATS = [
+    (200, {"choices": [{"message": None}]}),
+    chat(content=["a"]),
+    chat(tool_calls=[None]),
+    chat(tool_calls=[{"function": None}]),
+    chat(tool_calls=[{"function": {"name": None}}]),
+    chat(tool_calls=[call([1])]),
+]
+
+
+@pytest.mark.parametrize("odd", [*ODD, *ODD_CHATS], ids=range(len(ODD + ODD_CHATS)))
+def test_an_answer_of_an_odd_shape_is_tried_again_and_then_trouble(odd):
+    dialect, good = (ServerChat(), chat(content="a")) if odd in ODD_CHATS else (None, None)
+    with serving(failing(good or completion("a"), odd)) as server:
+        policy = asking(server.address, dialect, retries=1)
+        ask(policy)
+        (reply,) = ask(policy)
+    assert reply.trouble.startswith("malformed answer: ")
+    assert len(server.bodies) == 3
+
+
+def test_a_request_on_which_the_connection_breaks_is_missing():
+    def answer(body):
+        return (200, None) if "poison" in body["prompt"] else completion("a")
+
+    with serving(answer) as server:
+        policy = asking(server.address, retries=1)
+        ask(policy)
+        (reply,) = ask(policy, context=said(Message("user", "poison")))
+        assert reply.trouble.startswith("the connection broke (")
+        assert ask(policy)[0].message.content == "a"
+        with pytest.raises(PolicyError, match="in a row"):
+            ask(policy, GIVE_UP_AFTER, said(Message("user", "poison")))
+
+
+def test_a_reply_that_trickles_in_is_a_timeout():
+    def pieces():
+        for _ in range(200):
+            time.sleep(0.02)
+            yield b" "
+
+    with serving(failing(completion("a"), (200, pieces()))) as server:
+        policy = asking(server.address, timeout=0.3)
+        ask(policy)
+        start = time.monotonic()
+        (reply,) = ask(policy)
+    assert reply.trouble == "timeout: no reply within 0.3 s"
+    assert time.monotonic() - start < 2
 
 
 def test_an_unknown_kind():

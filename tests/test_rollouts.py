@@ -1,5 +1,6 @@
 """The collector: resumes, tops up, refuses, merges, survives; and reads completions anew."""
 
+import errno
 import itertools
 import json
 import os
@@ -132,6 +133,14 @@ def test_text_that_no_tokenizer_takes_is_made_printable(tmp_path):
     run(tmp_path, n=1, tasks=["t0"], policy=ScriptedPolicy(script, "surrogate"))
     messages = next(iter(read_collection(tmp_path))).messages
     assert messages[1].content == "half a pair: ?"
+
+
+def test_calls_are_made_printable_too(tmp_path):
+    bad = ToolCall("press\ud800", {"\ud800": ["\udfff", 3]}, id="\ud800")
+    policy = ScriptedPolicy(lambda context, key: Message("assistant", "", (bad,)), "surrogate")
+    run(tmp_path, n=1, tasks=["t0"], policy=policy)
+    messages = next(iter(read_collection(tmp_path))).messages
+    assert messages[1].tool_calls == (ToolCall("press?", {"?": ["?", 3]}, id="?"),)
 
 
 # -------------------------------------------------------------------------------- side by side
@@ -295,6 +304,16 @@ def test_a_manifest_that_is_no_json(tmp_path):
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(CollectionError, match=r"manifest.json: not JSON.*another folder"):
         run(tmp_path)
+
+
+def test_a_file_system_without_hard_links_keeps_the_first_manifest(tmp_path, monkeypatch):
+    def link(source, target):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    run(tmp_path)
+    with pytest.raises(CollectionError, match="was collected with seed = 0, now it is 1"):
+        run(tmp_path, seed=1)
 
 
 def test_another_version_of_a_package_only_warns(tmp_path):
@@ -462,6 +481,13 @@ def test_a_full_context_is_a_failure_with_a_reason(tmp_path):
 def test_too_many_replies_are_a_failure(tmp_path):
     found = outcome_of(tmp_path, replies(buttons.press(0)), max_turns=2)
     assert found == (False, "no end after 2 replies")
+
+
+def test_a_rollout_that_no_file_can_hold_is_missing(tmp_path):
+    endless = Message("assistant", "", (ToolCall("press", {"n": float("inf")}),))
+    passed, reason = outcome_of(tmp_path, replies(endless))
+    assert passed is None
+    assert "cannot be written as JSON: Out of range float values" in reason
 
 
 def test_a_world_that_breaks_is_missing(tmp_path):

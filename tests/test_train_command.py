@@ -1,8 +1,10 @@
 """`python -m lib train`: a model folder in, a trained one out."""
 
+import shutil
 import sys
 
 import pytest
+import torch
 
 from lib.__main__ import main
 from lib.envs import open_world
@@ -45,12 +47,52 @@ def test_a_model_is_trained_and_saved(folder, tmp_path, capsys):
         (["--sampler", "shuffled"], "replays a PTGS run: give --log RUN/steps.jsonl"),
         (["--sampler", "ptgs", "--tau", "0.5"], "tau is 0.5"),
         (["--group-size", "1"], "Settings.group_size is 1"),
+        (["--learning-rate", "inf"], "Settings.learning_rate is inf: it must be a finite number"),
+        (["--kl-weight", "inf"], "Settings.kl_weight is inf: it must be a finite number"),
+        (["--parser", "exact"], "--dialect words has its own"),
+        (["--thinking"], "--thinking is a switch of chat templates"),
     ],
 )
 def test_bad_options_are_named(folder, tmp_path, capsys, options, said):
     command = ["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4", *options]
     assert main(command) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_named(folder, tmp_path, capsys):
+    assert main(["train", str(folder), "sokoban", "-o", str(tmp_path), "--gpu"]) == 2
+    assert "--gpu: torch finds no GPU here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--lora", "0"], ["--tasks", "-5"]])
+def test_a_count_that_is_none_says_what_it_takes(folder, tmp_path, capsys, option):
+    with pytest.raises(SystemExit):
+        main(["train", str(folder), "sokoban", "-o", str(tmp_path), "=".join(option)])
+    assert f"expected a whole number from 1 up, got '{option[1]}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "collect"])
+def test_a_model_of_another_world_is_refused_by_a_word(folder, tmp_path, capsys, command):
+    words = ["--dialect", "words"]
+    named = [str(folder), "desk"] if command == "train" else ["desk", str(folder)]
+    assert main([command, *named, "-o", str(tmp_path), *words]) == 2
+    assert "the model's vocabulary has no word" in capsys.readouterr().err
+
+
+DAMAGES = {
+    "model.safetensors": lambda path: path.write_bytes(path.read_bytes()[:-99]),
+    "config.json": lambda path: path.write_text("{"),
+    "tokenizer.json": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_model_is_named_by_its_folder(folder, tmp_path, name):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    DAMAGES[name](copy / name)
+    with pytest.raises(ValueError, match=rf"the model in {copy} cannot be loaded"):
+        load(copy)
 
 
 def test_without_peft_the_command_that_installs_it_is_named(folder, tmp_path, capsys, monkeypatch):

@@ -428,7 +428,44 @@ def test_another_setting_in_the_same_folder_is_refused(base, tmp_path):
         run(base, tmp_path, Fixed(0.5))
 
 
+def test_a_setting_that_was_not_recorded_is_not_compared(tmp_path):
+    checkpoints.agree(tmp_path, {"start": {"weights": "a"}})
+    checkpoints.agree(tmp_path, {"start": {"weights": "a", "tokenizer": "b"}})
+    with pytest.raises(ValueError, match="begun with start weights = 'a', now it is None"):
+        checkpoints.agree(tmp_path, {"start": {"tokenizer": "b"}})
+
+
 # -------------------------------------------------------------------------------------- the arms
+
+
+def write_log(path, heats):
+    lines = [{"step": n, "groups": [{"task": "a", "temperature": h}]} for n, h in enumerate(heats)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("arm", [Yoked, Shuffled])
+def test_what_a_control_replays_is_a_setting(tmp_path, arm):
+    one, same, other = (
+        arm(write_log(tmp_path / name, heats)).settings
+        for name, heats in (("a", [1.0, 0.5]), ("b", [1.0, 0.5]), ("c", [1.0, 0.6]))
+    )
+    assert one == same != other
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{torn", r"log:1 is no line of a step log: not JSON"),
+        ("[]", r"log:1 is no line of a step log: it has no whole step number"),
+        ('{"step": 1}', r"log:1: each group of a step needs a task and a temperature"),
+        ('{"step": 1, "groups": [{"task": "a", "temperature": NaN}]}', r"log:1: each group"),
+    ],
+)
+def test_a_bad_line_of_a_log_is_named(tmp_path, line, said):
+    (tmp_path / "log").write_text(line + "\n")
+    with pytest.raises(ValueError, match=said):
+        Yoked(tmp_path / "log")
 
 
 def test_the_controls_take_their_heat_from_the_run_of_the_same_seed(base, tmp_path):
@@ -449,6 +486,8 @@ def test_the_controls_take_their_heat_from_the_run_of_the_same_seed(base, tmp_pa
 def test_a_control_refuses_a_run_with_other_tasks(base, tmp_path):
     run(base, tmp_path, Tempered(PTGS()))
     yoked = Yoked(tmp_path / "steps.jsonl")
+    with pytest.raises(ValueError, match=r"has 6 steps, this run 7: .* finished PTGS run"):
+        yoked.check(7)
     with pytest.raises(ValueError, match=r"same seed, pool and groups"):
         yoked.assign(1, 6, ["a1", "a2", "a3"])
     with pytest.raises(ValueError, match=r"has no step 7: .* finished PTGS run"):

@@ -1,7 +1,9 @@
+import contextlib
 import json
 import os
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -160,6 +162,19 @@ def test_torn_line_elsewhere_is_an_error(tmp_path):
     path.write_bytes(to_line(rollout(0))[:-40] + b"\n" + to_line(rollout(1)))
     with pytest.raises(TrajectoryError, match=r"run:1: not JSON .* only a last line may be torn"):
         read_rollouts(path)
+
+
+def test_a_line_that_is_still_being_written_is_torn_whatever_follows(tmp_path, monkeypatch):
+    line, told = to_line(rollout(0)), []
+    came = iter([line, line[:-9], line[-9:], line])
+
+    @contextlib.contextmanager
+    def growing(path, mode):  # the rest of a line comes just after its start was read
+        yield SimpleNamespace(readline=lambda: next(came, b""))
+
+    monkeypatch.setattr("lib.rollout_files.open", growing, raising=False)
+    assert list(iter_rollouts(tmp_path / "run", torn=told.append)) == [rollout(0)]
+    assert "run:2: the last line is torn" in told[0]
 
 
 def test_append_after_any_tear_keeps_every_whole_line(tmp_path):

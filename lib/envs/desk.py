@@ -96,7 +96,8 @@ class Desk:
     @property
     def settings(self) -> dict[str, Any]:
         """What the same id means the same task and rules under."""
-        return {"files": self.files, "reminders": self.reminders, "replies": self.replies}
+        bounds = {"files": self.files, "reminders": self.reminders, "replies": self.replies}
+        return {"split": self.split, **bounds}
 
     def tasks(self) -> Sequence[str]:
         return [f"{self.name}-{self.split}-{number:05}" for number in range(self.count)]

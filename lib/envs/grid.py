@@ -247,4 +247,5 @@ def _digest(text: str) -> int:
 
 def settings_of(world: GridWorld, **own: Any) -> dict[str, Any]:
     """What manifests keep of a world."""
-    return {"turns": world.turns, "per_turn": world.per_turn, "slip": world.slip} | own
+    names = ("split", "turns", "per_turn", "slip")
+    return {name: getattr(world, name) for name in names} | own

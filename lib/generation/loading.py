@@ -34,7 +34,7 @@ def load(
     FileNotFoundError
         if there is nothing at ``path``.
     ValueError
-        if it holds no weights in a format that is only data.
+        if it holds no weights in a format that is only data, or a file of it is missing or damaged.
     """
     path = Path(path)
     if not path.exists():
@@ -54,8 +54,18 @@ def load(
             "loaded, because other formats can run code; convert it with save_pretrained"
         )
     common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
-    model = AutoModelForCausalLM.from_pretrained(path, use_safetensors=True, dtype=dtype, **common)
-    return model.to(device).eval(), AutoTokenizer.from_pretrained(path, **common)
+    weights = {"use_safetensors": True, "dtype": dtype}
+    try:
+        model = AutoModelForCausalLM.from_pretrained(path, **weights, **common)
+        tokenizer = AutoTokenizer.from_pretrained(path, **common)
+    except MemoryError:
+        raise
+    except Exception as error:  # each damage has an error of its own, few of which name the file
+        raise ValueError(
+            f"the model in {path} cannot be loaded, a file of it may be missing or damaged: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return model.to(device).eval(), tokenizer
 
 
 def convert_gguf(path: Path, cache: Path) -> Path:

@@ -43,8 +43,12 @@ class Sampling:
             ("temperature", 0 <= self.temperature < float("inf"), "a finite number, at least 0"),
             ("max_new_tokens", self.max_new_tokens >= 1, "at least 1"),
             ("top_p", 0 < self.top_p <= 1, "in (0, 1]; 1 keeps all tokens"),
-            ("top_k", self.top_k >= 0, "at least 0; 0 keeps all tokens"),
-            ("repetition_penalty", self.repetition_penalty > 0, "above 0; 1 is no penalty"),
+            ("top_k", 0 <= self.top_k < 2**31, "at least 0 and below 2^31; 0 keeps all tokens"),
+            (
+                "repetition_penalty",
+                0 < self.repetition_penalty < float("inf"),
+                "a finite number above 0; 1 is no penalty",
+            ),
             ("stop", not isinstance(self.stop, str) and all(self.stop), "non-empty strings"),
             ("eos", all(token >= 0 for token in self.eos), "token ids, at least 0"),
         ]

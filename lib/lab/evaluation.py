@@ -1,6 +1,7 @@
 """Rollouts of a frozen policy of the lab, and which of them solved their task."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -35,28 +36,38 @@ def solved(
     heat: Mapping[str, float] | None = None,
     first: int = 0,
 ) -> np.ndarray:
-    """Which of n rollouts of each task solve it, bool [tasks, n].
+    """Which of n rollouts of each task solve it, [tasks, n]: 1, 0, or NaN where none was graded.
 
     heat: temperatures by task, in place of the policy's own.  first: number of the first attempt.
+    Raises ValueError if a task is named twice: its rollouts would be the same ones.
     """
+    twice = next((task for task, count in Counter(tasks).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"task {twice!r} is named twice: name each task once")
     keys = [Key(seed, task, attempt) for task in tasks for attempt in range(first, first + n)]
-    found = np.zeros((len(tasks), n), dtype=bool)
+    found = np.full((len(tasks), n), np.nan)
     row = {task: number for number, task in enumerate(tasks)}
     for low in range(0, len(keys), plan.AT_ONCE):
         part = keys[low : low + plan.AT_ONCE]
         heats = None if heat is None else [heat[key.task] for key in part]
         session = policy.start(part, temperatures=heats)
         for rollout in roll_out(session, world, part, "lab", "policy"):
-            found[row[rollout.task], rollout.attempt - first] = rollout.passed is True
+            found[row[rollout.task], rollout.attempt - first] = (
+                np.nan if rollout.passed is None else rollout.passed
+            )
     return found
 
 
 def evaluate(
     policy: LocalPolicy, world: Environment, tasks: Sequence[str], n: int, **more
 ) -> pd.DataFrame:
-    """Successes of n rollouts of each task: columns `task`, `n`, `c`; `more` as for `solved`."""
+    """Successes c of the graded rollouts n of each task: columns `task`, `n`, `c`.
+
+    n of them are made; one without an outcome counts in neither. `more` is as for `solved`.
+    """
     found = solved(policy, world, tasks, n, **more)
-    return pd.DataFrame({"task": list(tasks), "n": n, "c": found.sum(1)})
+    graded, successes = (~np.isnan(found)).sum(1), np.nansum(found, 1).astype(int)
+    return pd.DataFrame({"task": list(tasks), "n": graded, "c": successes})
 
 
 def in_lots(

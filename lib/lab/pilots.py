@@ -67,7 +67,7 @@ def compare(
             found = solved(
                 policy, world, lot, most - PILOTS, seed=seed, heat=heat, first=first + PILOTS
             )
-            return pd.DataFrame({"task": lot, "first": [_first_success(one) for one in found]})
+            return pd.DataFrame({"task": lot, "first": [_first_success(one == 1) for one in found]})
 
         table = in_lots(folder / f"{method}-{seed}.parquet", tasks, later)
         solved_by = np.where(pilots["c"] > 0, 0, PILOTS + table["first"])

@@ -237,8 +237,12 @@ def _digest(text: str) -> str:
 
 
 def _read(text, context, parser) -> Message:
+    return Message("assistant", text, _calls_in(text, context, parser))
+
+
+def _calls_in(text, context, parser) -> tuple[ToolCall, ...]:
     said = text.rpartition("</think>")[2]  # what a model only thought of is no call
-    return Message("assistant", text, parse_tool_calls(said, context.tools, parser).calls)
+    return parse_tool_calls(said, context.tools, parser).calls
 
 
 def _spoken(role: str) -> str:
@@ -267,7 +271,7 @@ def _chat_messages(
         if message.tool_calls:
             names = [call.id or f"call_{next(numbers)}" for call in message.tool_calls]
             ids = iter(names)
-            if not parse_tool_calls(message.content, context.tools, parser).calls:
+            if not _calls_in(message.content, context, parser):
                 fields["tool_calls"] = [
                     {
                         "id": name,

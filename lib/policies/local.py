@@ -46,6 +46,7 @@ class LocalPolicy:
             "policy": "local",
             "model": self.name,
             "weights": fingerprint(self.engine.model),
+            "tokenizer": tokenizer_digest(self.engine.tokenizer),
             "dtype": str(self.engine.model.dtype).removeprefix("torch."),
             "context": self.engine.context,
             **self.dialect.settings,
@@ -160,3 +161,13 @@ def fingerprint(model) -> str:
         digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
         digest.update(tensor.detach().reshape(-1).contiguous().view(torch.uint8).cpu().numpy())
     return digest.hexdigest()[:16]
+
+
+def tokenizer_digest(tokenizer) -> str:
+    """A short key of all that turns text to tokens: SHA-256 of a fast tokenizer's file.
+
+    How it pads and truncates, which a call may set, does not count.
+    """
+    rules = json.loads(tokenizer.backend_tokenizer.to_str())
+    rules |= {"padding": None, "truncation": None}
+    return hashlib.sha256(json.dumps(rules).encode()).hexdigest()[:16]

@@ -3,23 +3,34 @@
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.pool import ThreadPool
 from typing import Any, Literal
 
 from lib.harness import cut_at_stop
+from lib.policies.answers import (
+    Malformed,
+    finish_of,
+    first_choice,
+    likely_of,
+    message_of,
+    read_body,
+    says_too_long,
+    text_of,
+)
 from lib.policies.dialects import BREAK, Dialect, ServerChat
 from lib.policies.protocol import Context, Key, PolicyError, Reply
-from lib.trajectory import Message, ToolCall, Turn
+from lib.trajectory import Message, Turn
 
 Kind = Literal["vllm", "llama.cpp", "transformers"]
 
-_TOO_LONG = ("context length", "context window", "context size", "maximum context", "too long")
 _CONNECT_WITHIN = 10.0  # seconds
 
 GIVE_UP_AFTER = 32
-"""Timeouts and server errors in a row, each after its retries and with no reply in between, that
-stop the run: the server is then down or far too slow, and all other attempts would go missing.
+"""Timeouts, server errors, broken connections and malformed answers in a row, each after its
+retries and with no reply in between, that stop the run: the server is then down or far too slow,
+and all other attempts would go missing.
 As many as there are requests under way by default, so that one pause is not taken for an end.
 """
 
@@ -35,17 +46,18 @@ class ServerPolicy:
         differ by arm.
     extra: further fields for the body of each request; None leaves one out that a server refuses.
     concurrency: requests under way at once.
-    timeout: seconds for one reply; past it the attempt is missing.
-    retries: of a request that met a broken connection, a full queue or a server error, after waits
-        of about `first_wait` seconds, doubled each time up to `longest_wait`.
+    timeout: seconds for one reply; past it the attempt is missing. A reply that trickles in is
+        left at the next pause or piece after that.
+    retries: of a request that met a broken connection, a full queue, a server error or a malformed
+        answer, after waits of about `first_wait` seconds, doubled each time up to `longest_wait`.
 
     The server turns text to tokens by its own rules: in what a tool answered, the name of a special
     token may become one, which it does not with a model here.
 
     A request that the server says is too long ends its attempt with the reason "context"; one that
     it cannot serve leaves it missing, with the reason. An address where no server answers, a model
-    that it does not have, a refusal before it has answered anything, and timeouts or server errors
-    `GIVE_UP_AFTER` times in a row raise PolicyError, as all requests would fare alike.
+    that it does not have, a refusal before it has answered anything, and trouble `GIVE_UP_AFTER`
+    times in a row raise PolicyError, as all requests would fare alike.
     """
 
     def __init__(
@@ -130,20 +142,24 @@ class ServerPolicy:
             reply = self._retrying(self._send, context, _seed(key, turn))
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            timed_out = isinstance(error, openai.APITimeoutError)
-            if timed_out and (self._answered or "Connect" not in type(cause).__name__):
+            connecting = "Connect" in type(cause).__name__
+            if isinstance(error, openai.APITimeoutError) and (self._answered or not connecting):
                 return self._trouble(f"timeout: no reply within {self.timeout:g} s")
+            if self._answered and not connecting:  # it is there, and may only break on this request
+                return self._trouble(f"the connection broke ({cause})")
             raise PolicyError(
                 f"no server answers at {self.address} ({cause}). Start one, or correct the "
                 "address; what was collected is kept, and a rerun goes on from it."
             ) from error
         except openai.APIStatusError as error:
             return self._refusal(error)
-        if reply.trouble and not self._answered:
+        except Malformed as error:
+            if self._answered:
+                return self._trouble(f"malformed answer: {error}")
             raise PolicyError(
-                f"what answers at {self.address} is no OpenAI-compatible server ({reply.trouble}): "
-                "give an address that ends in /v1"
-            )
+                f"what answers at {self.address} is no OpenAI-compatible server (malformed answer: "
+                f"{error}): give an address that ends in /v1"
+            ) from error
         self._answered, self._in_vain = True, 0
         return reply
 
@@ -168,31 +184,20 @@ class ServerPolicy:
         else:
             asked = {"prompt": self.dialect.prompt(context).replace(BREAK, "")}
             asked |= {"stop": list(self.dialect.stops)} if self.dialect.stops else {}
-        answer = endpoint.create(model=self.model, seed=seed, extra_body=self.sampling, **asked)
-        choices = getattr(answer, "choices", None)
-        if not choices:
-            return _no_reply(trouble="the server's answer holds no completion")
-        choice = choices[0]
-        if chat:
-            message = self._read_chat(choice.message, context)
-        else:
-            text, _ = cut_at_stop(choice.text or "", self.dialect.stops)  # some servers keep it
-            message = self.dialect.read(text, context)
-        likely = _likely(getattr(choice, "logprobs", None))
-        return Reply(message, Turn(0, finish=choice.finish_reason), likely=likely)
-
-    def _read_chat(self, said, context) -> Message:
-        """The message with the calls that the server split off; one it tore stays text."""
-        text, calls = said.content or "", []
-        for call in said.tool_calls or ():
-            arguments = _json_object(call.function.arguments or "{}")
-            if arguments is None:
-                text += f"\n{call.function.name} {call.function.arguments}"
-            else:
-                calls.append(ToolCall(call.function.name, arguments, call.id))
-        if said.tool_calls:
-            return Message("assistant", text, tuple(calls))
-        return self.dialect.read(text, context)
+        deadline = time.monotonic() + self.timeout
+        with endpoint.with_streaming_response.create(
+            model=self.model, seed=seed, extra_body=self.sampling, **asked
+        ) as response:
+            choice = first_choice(read_body(response, deadline))
+        turn, likely = Turn(0, finish=finish_of(choice)), likely_of(choice)
+        if not chat:
+            # Some servers keep what stopped them.
+            text, _ = cut_at_stop(text_of(choice, "text"), self.dialect.stops)
+            return Reply(self.dialect.read(text, context), turn, likely=likely)
+        text, calls, split = message_of(choice)
+        if split:
+            return Reply(Message("assistant", text, calls), turn, likely=likely)
+        return Reply(self.dialect.read(text, context), turn, likely=likely)
 
     def _may_pass(self, error: BaseException) -> bool:
         """Whether the same request may be answered later."""
@@ -200,13 +205,18 @@ class ServerPolicy:
 
         if isinstance(error, openai.APIConnectionError):
             return self._answered and not isinstance(error, openai.APITimeoutError)
+        if isinstance(error, Malformed):
+            return self._answered
         return isinstance(error, openai.APIStatusError) and _of_the_server(error)
 
     def _refusal(self, error) -> Reply:
         said = error.response.text[:500] or str(error)
-        if error.status_code in (400, 413, 422) and any(w in said.lower() for w in _TOO_LONG):
-            self._in_vain = 0
-            return _no_reply(finish="context")
+        if says_too_long(error):
+            if self._answered:
+                self._in_vain = 0
+                return _no_reply(finish="context")
+            # All may be, of a server that cannot serve any: then no attempt has failed.
+            return self._trouble(f"too long, before anything was answered: {said}")
         models = None if self._answered else self._models()
         if error.status_code == 404 or (models and self.model not in models):
             listed = ", ".join(map(repr, models)) if models else "none that it tells of"
@@ -232,7 +242,7 @@ class ServerPolicy:
 
         try:
             return [model.id for model in self._client.models.list(timeout=_CONNECT_WITHIN)]
-        except (openai.OpenAIError, AttributeError, TypeError):
+        except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError):
             return None
 
 
@@ -326,17 +336,6 @@ def _seed(key: Key, turn: int) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _likely(log_probs) -> tuple[tuple[str, dict[str, float]], ...]:
-    """The log-probs of a choice, as chat and as completions have them; () where there are none."""
-    if content := getattr(log_probs, "content", None):
-        return tuple(
-            (one.token, {each.token: each.logprob for each in one.top_logprobs or (one,)})
-            for one in content
-        )
-    tokens, tops = (getattr(log_probs, name, None) or () for name in ("tokens", "top_logprobs"))
-    return tuple((token, dict(top or {})) for token, top in zip(tokens, tops, strict=False))
-
-
 def _of_the_server(error) -> bool:
     """Whether a status speaks of the server's state, not of the request."""
     return error.status_code in (408, 409, 429) or error.status_code >= 500
@@ -344,11 +343,3 @@ def _of_the_server(error) -> bool:
 
 def _no_reply(*, trouble: str = "", finish: str | None = None) -> Reply:
     return Reply(Message("assistant", ""), Turn(0, finish=finish), trouble)
-
-
-def _json_object(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None

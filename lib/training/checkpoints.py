@@ -25,7 +25,8 @@ from lib.training.samplers import Sampler, read_log
 def agree(out: Path, wanted: dict[str, Any]) -> None:
     """Write a new run's settings, or refuse one that differs from those the folder was begun with.
 
-    Raises ValueError that names the setting.
+    Raises ValueError that names the setting. One that the folder says nothing of is not compared: a
+    run that was begun before there was such a setting goes on.
     """
     path = out / "run.json"
     wanted = json.loads(json.dumps(wanted))
@@ -34,12 +35,12 @@ def agree(out: Path, wanted: dict[str, Any]) -> None:
         _replace(path, json.dumps(wanted, indent=1) + "\n")
         return
     there = json.loads(path.read_text(encoding="utf-8"))
-    for part in wanted.keys() | there.keys():
-        ours, theirs = wanted.get(part, {}), there.get(part, {})
-        for name in sorted(ours.keys() | theirs.keys()):
-            if ours.get(name) != theirs.get(name):
+    for part, theirs in there.items():
+        ours = wanted.get(part, {})
+        for name in sorted(theirs):
+            if ours.get(name) != theirs[name]:
                 raise ValueError(
-                    f"{out} was begun with {part} {name} = {theirs.get(name)!r}, now it is "
+                    f"{out} was begun with {part} {name} = {theirs[name]!r}, now it is "
                     f"{ours.get(name)!r}: choose another folder, or set it back"
                 )
 

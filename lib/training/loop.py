@@ -17,7 +17,7 @@ from lib.generation import Engine, Sampling
 from lib.generation.scoring import action_logits
 from lib.policies import Key, LocalPolicy
 from lib.policies.dialects import Dialect
-from lib.policies.local import fingerprint
+from lib.policies.local import fingerprint, tokenizer_digest
 from lib.rollouts import roll_out
 from lib.training import checkpoints
 from lib.training.actions import Episode, read_episode
@@ -56,7 +56,8 @@ def train(
         its last checkpoint and ends as it would have ended.
     checkpoint_every : seconds.  progress : a bar; None shows it on a terminal only.
 
-    Raises ValueError if the folder was begun with other settings, or a rollout has no return where
+    Raises ValueError if the folder was begun with other settings, a log that is replayed does not
+    fit the run, or a rollout has no return where
     the reward is the return.
     """
     out, tasks = Path(out), list(dict.fromkeys(tasks))
@@ -64,6 +65,7 @@ def train(
         raise ValueError(
             f"{settings.groups} groups a step from a pool of {len(tasks)} tasks: give more tasks"
         )
+    sampler.check(settings.steps)
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     inner.eval()  # dropout would make the update's log-probs differ from those sampled
     start = _Start(model)
@@ -72,7 +74,11 @@ def train(
         {
             "settings": settings.as_json(),
             "sampler": sampler.settings,
-            "start": {"weights": fingerprint(inner), "dialect": dialect.settings},
+            "start": {
+                "weights": fingerprint(inner),
+                "tokenizer": tokenizer_digest(tokenizer),
+                "dialect": dialect.settings,
+            },
             "world": {"name": environment.name, "tasks": tasks}
             | dict(getattr(environment, "settings", {})),
         },

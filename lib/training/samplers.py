@@ -1,5 +1,6 @@
 """Which temperature each group is sampled at: the arms of the experiment, with one interface."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,9 @@ class Sampler(Protocol):
 
     settings: dict[str, Any]
 
+    def check(self, total: int) -> None:
+        """Raise ValueError if it cannot give the temperatures of a run of ``total`` steps."""
+
     def assign(self, step: int, total: int, tasks: Sequence[str]) -> list[float]:
         """A temperature for each group of step ``step`` of ``total``, counted from 1."""
 
@@ -29,6 +33,9 @@ class Sampler(Protocol):
 
 
 class _Stateless:
+    def check(self, total) -> None:
+        pass
+
     def observe(self, tasks, passed) -> None:
         pass
 
@@ -59,6 +66,9 @@ class Tempered:
         self.ptgs = ptgs
         self.settings = {"sampler": "ptgs", **ptgs.settings}
 
+    def check(self, total) -> None:
+        pass
+
     def assign(self, step, total, tasks) -> list[float]:
         self.ptgs.set_progress(step, total)
         return self.ptgs.assign(tasks)
@@ -78,7 +88,22 @@ class _Replayed(_Stateless):
 
     def __init__(self, log: str | Path):
         self.log = Path(log)
-        self.groups = {line["step"]: line["groups"] for line in read_log(self.log)}
+        lines = read_log(self.log)
+        self.groups = {
+            line["step"]: _groups(self.log, number, line) for number, line in enumerate(lines, 1)
+        }
+        replayed = [
+            [step, [[group["task"], group["temperature"]] for group in groups]]
+            for step, groups in sorted(self.groups.items())
+        ]
+        self.digest = hashlib.sha256(json.dumps(replayed).encode()).hexdigest()[:16]
+
+    def check(self, total) -> None:
+        if sorted(self.groups) != list(range(1, total + 1)):
+            raise ValueError(
+                f"{self.log} has {len(self.groups)} steps, this run {total}: this arm needs the "
+                "finished PTGS run of its seed, of as many steps"
+            )
 
     def _temperatures(self, step, tasks) -> list[float]:
         if step not in self.groups:
@@ -99,7 +124,7 @@ class Yoked(_Replayed):
 
     def __init__(self, log: str | Path):
         super().__init__(log)
-        self.settings = {"sampler": "yoked"}
+        self.settings = {"sampler": "yoked", "log": self.digest}
 
     def assign(self, step, total, tasks) -> list[float]:
         return [float(np.mean(self._temperatures(step, tasks)))] * len(tasks)
@@ -111,7 +136,7 @@ class Shuffled(_Replayed):
     def __init__(self, log: str | Path, seed: int = 0):
         super().__init__(log)
         self.seed = seed
-        self.settings = {"sampler": "shuffled", "seed": seed}
+        self.settings = {"sampler": "shuffled", "seed": seed, "log": self.digest}
 
     def assign(self, step, total, tasks) -> list[float]:
         theirs = self._temperatures(step, tasks)
@@ -119,9 +144,35 @@ class Shuffled(_Replayed):
 
 
 def read_log(path: str | Path) -> list[dict[str, Any]]:
-    """The lines of a step log, one a step; a torn last line is left out."""
+    """The lines of a step log, one a step; a torn last line is left out.
+
+    Raises ValueError that names the line if one holds no step, FileNotFoundError without a file.
+    """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"no step log at {path}: a training run writes it as steps.jsonl")
-    text = path.read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    lines = path.read_bytes().splitlines(keepends=True)
+    whole = [line for line in lines if line.endswith(b"\n")]
+    return [_step(path, number, line) for number, line in enumerate(whole, 1)]
+
+
+def _step(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        entry = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}:{number} is no line of a step log: not JSON ({error})") from error
+    if not isinstance(entry, dict) or type(entry.get("step")) is not int:
+        raise ValueError(f"{path}:{number} is no line of a step log: it has no whole step number")
+    return entry
+
+
+def _groups(path: Path, number: int, line: dict[str, Any]) -> list[dict[str, Any]]:
+    try:
+        for group in line["groups"]:
+            Fixed(group["temperature"])  # which checks it
+            group["task"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path}:{number}: each group of a step needs a task and a temperature ({error!r})"
+        ) from error
+    return line["groups"]

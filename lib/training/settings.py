@@ -1,5 +1,6 @@
 """The hyperparameters of a run, in one place."""
 
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -73,9 +74,10 @@ class Settings:
         self._require("reward", self.reward in ("passed", "return"), "passed or return")
         self._require("group_size", self.group_size >= 2, "at least 2, to compare within a group")
         for name in ("learning_rate", "critic_learning_rate", "max_gradient_norm", "t_ref"):
-            self._require(name, getattr(self, name) > 0, "above 0")
+            self._require(name, 0 < getattr(self, name) < math.inf, "a finite number above 0")
         for name in ("weight_decay", "clip_high", "entropy_bonus", "kl_weight", "critic_warmup"):
-            self._require(name, getattr(self, name) >= 0, "at least 0")
+            good = 0 <= getattr(self, name) < math.inf
+            self._require(name, good, "a finite number, at least 0")
         for name in ("gamma", "lam", "clip_low"):
             self._require(name, 0 <= getattr(self, name) <= 1, "from 0 to 1")
         self._require("filter_mass", 0 < self.filter_mass <= 1, "in (0, 1]; 1 keeps all that vary")
