@@ -65,8 +65,8 @@ def collect(arguments):
         "seed": arguments.seed,
         "at_once": arguments.at_once,
     }
+    _check_server(arguments)
     _check_options(arguments)
-    _check_dialect(arguments)
     # What is wrong in all this is told before a model is loaded.
     policy = _server_policy(arguments) if arguments.server else None
     known = policy.settings if policy else _known_settings(arguments)
@@ -98,8 +98,8 @@ def collect(arguments):
     state.destroy_process_group()
 
 
-def _check_dialect(arguments):
-    """Refuse what would be ignored otherwise."""
+def _check_options(arguments):
+    """Refuse what would be ignored otherwise, and a GPU that is not there."""
     if arguments.parser and arguments.dialect == "words":
         raise ValueError(
             "--parser reads the calls of text and chat dialects, and --dialect words has its own: "
@@ -110,14 +110,14 @@ def _check_dialect(arguments):
             f"--thinking is a switch of chat templates, and --dialect {arguments.dialect} has "
             "none: add --dialect chat, or leave it out"
         )
-    if arguments.gpu and not arguments.server:
+    if arguments.gpu:
         import torch
 
         if not torch.cuda.is_available():
             raise ValueError("--gpu: torch finds no GPU here: leave it out, or mend that")
 
 
-def _check_options(arguments):
+def _check_server(arguments):
     """Refuse what is of a server alone, or of a model here alone."""
     if arguments.gpu and arguments.server:
         raise ValueError("--gpu is for a model here; a server is started with its own")
@@ -136,7 +136,7 @@ def train(arguments):
     from lib.training import train as train_policy
     from lib.training.adapters import add_lora, finished
 
-    _check_dialect(arguments)
+    _check_options(arguments)
     names = ("steps", "groups", "group_size", "minibatch", "rows_at_once", "learning_rate")
     names += ("max_new_tokens", "max_turns", "entropy_bonus", "kl_weight", "filter_mass", "reward")
     given = {name: getattr(arguments, name) for name in names}

@@ -349,7 +349,7 @@ def test_the_fingerprint_tells_weights_apart(model, tokenizer):
 
 def test_the_tokenizer_is_a_setting(model, tokenizer):
     other = tiny.tokenizer()
-    other("ab", padding="max_length", max_length=9, truncation=True)  # which changes its state
+    other("abc", max_length=2, truncation=True)  # which changes its state
     assert local(model, Plain(), other).settings == local(model, Plain(), tokenizer).settings
     other.add_tokens(["ab"])
     assert local(model, Plain(), other).settings != local(model, Plain(), tokenizer).settings
@@ -657,11 +657,17 @@ def test_a_refusal_after_answers_is_missing():
 
 
 def test_a_server_of_another_sort_stops_the_run():
-    with (
-        serving(lambda body: (200, {"hello": "world"})) as server,
-        pytest.raises(PolicyError, match=r"no OpenAI-compatible server.*ends in /v1"),
-    ):
-        ask(asking(server.address))
+    with serving(lambda body: (200, {"hello": "world"})) as server:
+        server.models = []
+        with pytest.raises(PolicyError, match=r"no OpenAI-compatible server.*ends in /v1"):
+            ask(asking(server.address))
+
+
+def test_a_malformed_answer_before_any_other_is_one_attempts_trouble():
+    with serving(failing((200, b""), completion("a"))) as server:
+        policy = asking(server.address)
+        assert ask(policy)[0].trouble.startswith("malformed answer: no JSON")
+        assert ask(policy)[0].message.content == "a"
 
 
 ODD = [

@@ -154,7 +154,7 @@ class ServerPolicy:
         except openai.APIStatusError as error:
             return self._refusal(error)
         except Malformed as error:
-            if self._answered:
+            if self._answered or self._models():  # a server of this sort, then
                 return self._trouble(f"malformed answer: {error}")
             raise PolicyError(
                 f"what answers at {self.address} is no OpenAI-compatible server (malformed answer: "
@@ -217,8 +217,9 @@ class ServerPolicy:
                 return _no_reply(finish="context")
             # All may be, of a server that cannot serve any: then no attempt has failed.
             return self._trouble(f"too long, before anything was answered: {said}")
-        models = None if self._answered else self._models()
-        if error.status_code == 404 or (models and self.model not in models):
+        lost = error.status_code == 404
+        models = self._models() if lost or not self._answered else None
+        if self.model not in models if models else lost:
             listed = ", ".join(map(repr, models)) if models else "none that it tells of"
             raise PolicyError(
                 f"{self.address} has no model {self.model!r} (it has {listed}): give the name of "
