@@ -108,7 +108,7 @@ class Pilots:
 class Lake:
     """A policy trained on one icy level, to be set beside the exact optimum (`lib.lab.lake`)."""
 
-    name = "lake"
+    name = "exactness"
     base = Base(world="frozenlake")
     needs = (base,)
 
