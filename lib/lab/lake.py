@@ -12,14 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 from lib import tabular
 from lib.envs import Outcome
 from lib.envs.frozenlake import FrozenLake
 from lib.envs.grid import Walk, move_call
-from lib.generation import load
-from lib.training import Fixed, defaults, train
 from lib.words import END, START, TURN, Words, write_calls
 
 PLANS: list[tuple[int, ...]] = [
@@ -86,9 +83,10 @@ def _glance(observation: str) -> str:
     return f"{START} {observation} {TURN} "
 
 
-@torch.no_grad()
 def log_chances(model, tokenizer, world: FadingLake) -> np.ndarray:
     """Log-probability of every action in every state, [s, a], at temperature 1."""
+    import torch
+
     calls = [write_calls([move_call(plan, world.tool)]) for plan in PLANS[1:]]
     found = np.zeros((len(world.whole.seen), len(PLANS)))
     for state, observation in enumerate(world.whole.seen):
@@ -99,7 +97,8 @@ def log_chances(model, tokenizer, world: FadingLake) -> np.ndarray:
         for length in {len(reply) for reply in replies}:
             chosen = [i for i, reply in enumerate(replies) if len(reply) == length]
             ids = torch.tensor([start + replies[i] for i in chosen])
-            logits = model(ids[:, :-1]).logits[:, len(start) - 1 :].double()
+            with torch.no_grad():
+                logits = model(ids[:, :-1]).logits[:, len(start) - 1 :].double()
             picked = logits.log_softmax(-1).gather(2, ids[:, len(start) :, None])
             found[state, [i + 1 for i in chosen]] = picked.sum((1, 2)).numpy()
         found[state, 0] = np.log(max(1 - np.exp(found[state, 1:]).sum(), 1e-12))
@@ -115,6 +114,9 @@ def run(
     `beta`: the weight of the KL in units of the return, kl_weight times the mean standard deviation
     of the groups' rewards up to that step, by which GRPO divides.
     """
+    from lib.generation import load
+    from lib.training import Fixed, defaults, train
+
     world = FadingLake()
     model, tokenizer = load(base)
     rows = [_tabulated(0, np.nan, log_chances(model, tokenizer, world))]
