@@ -11,6 +11,7 @@ class Recorder(ThreadingHTTPServer):
     """Answers a POST with what `answer(body)` returns, (status, JSON), and keeps the bodies."""
 
     daemon_threads = True
+    request_queue_size = 128  # connections that wait to be taken; the default of 5 resets the rest
 
     def __init__(self, answer):
         super().__init__(("127.0.0.1", 0), _Handler)
