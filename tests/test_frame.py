@@ -60,7 +60,7 @@ FLOORS = {
     "words": ["policies"],
     "pretraining": ["envs", "words"],
     "training": ["ptgs", "generation", "policies", "envs", "rollouts"],
-    "lab": ["metrics", "outcomes", "pretraining", "tabular", "training"],
+    "lab": ["metrics", "outcomes", "pretraining", "tabular", "training", "advantage"],
     "advantage": ["rollout_files", "generation", "policies", "manifest"],
     "importers": ["outcomes", "trajectory"],
     "claims": ["metrics", "published", "outcomes", "ablation", "lab"],
