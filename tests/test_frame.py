@@ -64,6 +64,7 @@ FLOORS = {
     "advantage": ["rollout_files", "generation", "policies", "manifest"],
     "importers": ["outcomes", "trajectory"],
     "claims": ["metrics", "published", "outcomes", "ablation", "lab"],
+    "blame": ["metrics", "lab"],
     "plotting": [],
     "integrations": ["ptgs"],
     "tables": ["claims"],
