@@ -132,6 +132,23 @@ def select(cell: Cell, scores, ks, n_boot: int, seed: int) -> metrics.Selection:
     return metrics.selection(scores, cell.passed, cell.tasks, ks, n_boot=n_boot, rng=seed)
 
 
+def pick_table(cell: Cell, ks: Sequence[int], n_boot: int, seed: int) -> pd.DataFrame:
+    """A row a selector: at each budget the success of its pick, and the share cashed in, as bands.
+
+    Columns selector, k, success, share (`metrics.Band` each), accuracy, coverage, consistency.
+    """
+    rows = []
+    for name, scores in selectors(cell, seed).items():
+        found = select(cell, scores, ks, n_boot, seed)
+        for i, k in enumerate(ks):
+            bands = {
+                measure: metrics.Band(*(float(part[i]) for part in getattr(found, measure)))
+                for measure in ("success", "share", "accuracy", "coverage", "consistency")
+            }
+            rows.append({"selector": name, "k": k} | bands)
+    return pd.DataFrame(rows)
+
+
 def budget(cells: Sequence[Cell]) -> int:
     """The most attempts that every task of every cell has."""
     return min(int(cell.table.groupby("task").size().min()) for cell in cells)
@@ -159,6 +176,14 @@ def aggregation_table(cell: Cell, k: int = BUDGET) -> pd.DataFrame:
         }
         rows.append(how | {"best": best} | {name: band.value for name, band in found.items()})
     return pd.DataFrame(rows)
+
+
+def aggregation_grid(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A column of `aggregation_table`: token aggregations as rows, step aggregations as columns."""
+    each = table["order"].eq("each").map({True: ", each model first", False: ""})
+    shown = table.assign(token=table["token"] + each)
+    grid = shown.set_index(["token", "step"])[column].unstack("step", sort=False)  # noqa: PD010
+    return grid.loc[list(dict.fromkeys(shown["token"]))]
 
 
 def chosen_on_half(cell: Cell, k: int = BUDGET, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:

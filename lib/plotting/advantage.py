@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 
 from lib.plotting.lab import not_run
-from lib.plotting.style import GREY, budget_axis, intervals
+from lib.plotting.style import COLOURS, GREY, budget_axis, intervals
 
 SELECTORS = {
     "progress advantage": ("#c8502d", "-"),
@@ -148,4 +148,26 @@ def plot_attribution(rows, *, measure: str = "accuracy", ax: Axes | None = None)
     intervals(rows.drop(columns=["value", "low", "high"], errors="ignore").rename(columns=ends),
               "scorer", "rule", ax)  # fmt: skip
     ax.set_xlabel("share of decisive steps named" if measure == "accuracy" else "steps off, mean")
+    return ax
+
+
+def plot_deployable(pair: Mapping[str, Mapping], *, ax: Axes | None = None) -> Axes:
+    """Best of k by progress advantage for both samplers, between pass^k and pass@k of each.
+
+    pair: "base" and "post-trained" -> selector -> `metrics.Selection`.
+    """
+    ax = ax or plt.gca()
+    for arm, sampler in (("base", "base"), ("post", "post-trained")):
+        if sampler not in pair:
+            continue
+        found = pair[sampler]["progress advantage"]
+        ks, colour = found.ks, COLOURS[arm]
+        ax.plot(ks, found.success.value, color=colour, lw=2, label=f"{sampler}: best of k")
+        ax.fill_between(ks, found.success.low, found.success.high, color=colour, alpha=0.15, lw=0)
+        ax.plot(ks, found.coverage.value, color=colour, lw=1.1, ls=(0, (5, 1.5)), label="pass@k")
+        ax.plot(ks, found.accuracy.value, color=colour, lw=0.9, ls=":", label="pass@1")
+        ax.plot(ks, found.consistency.value, color=colour, lw=1.1, ls=(0, (4, 1.2, 1, 1.2)),
+                label="pass^k")  # fmt: skip
+    budget_axis(ax, int(ks[-1]))
+    ax.set(ylim=(-0.02, 1.02), ylabel="success")
     return ax
