@@ -79,26 +79,43 @@ def scored_logs(folder: str | Path = WHO_AND_WHEN) -> dict[str, pd.DataFrame]:
 
 
 def on_logs(steps: pd.DataFrame, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:
-    """`compare` on Who & When, a split at a time: its columns, `split`, and `logs` of that split.
+    """`compare` on Who & When, a split at a time: its columns and `split`.
 
-    steps: a table of `data/whoandwhen/score.py`. Scores and guesses are compared on the logs that
-    were scored, so all of them on the same ones.
+    steps: a table of `data/whoandwhen/score.py`. Logs that are not scored yet have no prediction by
+    a score and are counted as such; guesses are over all logs.
     """
+    names = [name for name in ("progress advantage", "log-prob", "self-certainty") if name in steps]
     rows = []
     for split, part in steps.groupby("split", sort=False):
-        whole = part.groupby("file", sort=False)
-        scored = [log for _, log in whole if log["tokens"].notna().all()]
-        if not scored:
-            continue
-        names = [
-            name for name in part if name in ("log-prob", "self-certainty", "progress advantage")
-        ]
+        logs = [log for _, log in part.groupby("file", sort=False)]
         found = compare(
-            {name: [log[name].to_numpy(float) for log in scored] for name in names},
-            [log["characters"].to_numpy() for log in scored],
-            [int(log["mistake"].iloc[0]) for log in scored],
+            {name: [log[name].to_numpy(float) for log in logs] for name in names},
+            [log["characters"].to_numpy() for log in logs],
+            [int(log["mistake"].iloc[0]) for log in logs],
             n_boot=n_boot,
             seed=seed,
         )
-        rows.append(found.assign(split=split, logs=whole.ngroups))
+        rows.append(found.assign(split=split))
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
+def lower_at_decisive(cell: Cell, *, n_boot: int = 1000, seed: int = 0) -> dict[str, metrics.Band]:
+    """The chance that a score is lower at the decisive step than at another of the same failure.
+
+    Of each score of steps: a half is chance. Intervals resample tasks with all their failures.
+    """
+    steps = cell.scored.steps
+    place = np.arange(steps.sum()) - np.repeat(np.cumsum(steps) - steps, steps)
+    decisive = cell.table["decisive"].to_numpy(float, na_value=np.nan)[cell.scored.trajectory]
+    failed = ~np.isnan(decisive)
+    return {
+        name: metrics.auroc_band(
+            -values[failed],
+            (place == decisive)[failed],
+            cell.tasks[cell.scored.trajectory][failed],
+            strata=cell.scored.trajectory[failed],
+            n_boot=n_boot,
+            rng=seed,
+        )
+        for name, values in step_scores(cell.scored).items()
+    }

@@ -22,6 +22,7 @@ from lib.rollout_files import RolloutWriter
 
 HERE = Path(__file__).parent
 SMALL = "smollm2-135m-instruct"
+SCORES = ("log-prob", "self-certainty")
 CONTEXT = 4096
 """Tokens that are read of a log, at most; steps past them have no score."""
 
@@ -45,20 +46,6 @@ def score(logs, given) -> Path:
 
 def tabulate(logs, out: Path) -> pd.DataFrame:
     """A row a step of every log, those that are not scored yet included."""
-    scored = read_scores(out)
-    found = pd.DataFrame(
-        {
-            "split": [scored.keys[i][2] for i in scored.trajectory],
-            "file": [scored.keys[i][3] for i in scored.trajectory],
-            "step": scored.messages - 1,
-            "missing": scored.missing,
-            "tokens": scored.counts,
-            "log-prob": step_values(scored, scored.policy),
-            "self-certainty": confidence(scored),
-        }
-    )
-    if scored.reference is not None:
-        found["progress advantage"] = score_steps(scored)
     steps = pd.DataFrame(
         {
             "split": log.split,
@@ -70,6 +57,23 @@ def tabulate(logs, out: Path) -> pd.DataFrame:
         for log in logs
         for step, text in enumerate(log.texts)
     )
+    try:
+        scored = read_scores(out)
+    except FileNotFoundError:  # guesses need lengths and labels alone
+        return steps.assign(missing=None, **dict.fromkeys(("tokens", *SCORES), float("nan")))
+    found = pd.DataFrame(
+        {
+            "split": [scored.keys[i][2] for i in scored.trajectory],
+            "file": [scored.keys[i][3] for i in scored.trajectory],
+            "step": scored.messages - 1,
+            "missing": scored.missing,
+            "tokens": scored.counts,
+        }
+    )
+    found["log-prob"] = step_values(scored, scored.policy)
+    found["self-certainty"] = confidence(scored)
+    if scored.reference is not None:
+        found["progress advantage"] = score_steps(scored)
     return steps.merge(found, how="left", on=["split", "file", "step"])
 
 

@@ -164,10 +164,17 @@ def plot_deployable(pair: Mapping[str, Mapping], *, ax: Axes | None = None) -> A
         ks, colour = found.ks, COLOURS[arm]
         ax.plot(ks, found.success.value, color=colour, lw=2, label=f"{sampler}: best of k")
         ax.fill_between(ks, found.success.low, found.success.high, color=colour, alpha=0.15, lw=0)
-        ax.plot(ks, found.coverage.value, color=colour, lw=1.1, ls=(0, (5, 1.5)), label="pass@k")
-        ax.plot(ks, found.accuracy.value, color=colour, lw=0.9, ls=":", label="pass@1")
+        ax.plot(
+            ks,
+            found.coverage.value,
+            color=colour,
+            lw=1.1,
+            ls=(0, (5, 1.5)),
+            label=f"{sampler}: pass@k",
+        )
+        ax.plot(ks, found.accuracy.value, color=colour, lw=0.9, ls=":", label=f"{sampler}: pass@1")
         ax.plot(ks, found.consistency.value, color=colour, lw=1.1, ls=(0, (4, 1.2, 1, 1.2)),
-                label="pass^k")  # fmt: skip
+                label=f"{sampler}: pass^k")  # fmt: skip
     budget_axis(ax, int(ks[-1]))
     ax.set(ylim=(-0.02, 1.02), ylabel="success")
     return ax
