@@ -10,7 +10,7 @@ POLICY = plan.Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0)
 
 
 def table(tasks=12, attempts=4, *, right=True):
-    """Every other attempt succeeds; two steps of two tokens each, but for a third step of failures.
+    """Every other attempt succeeds; three steps of two tokens, in half of successes two.
 
     The reference likes tokens of failures more than the policy does, of successes less; right=False
     turns this round. The decisive step of a failure is its second, where the difference is largest.
@@ -19,7 +19,7 @@ def table(tasks=12, attempts=4, *, right=True):
     for task in range(tasks):
         for attempt in range(attempts):
             passed = attempt % 2 == 0
-            steps = 2 if passed else 3
+            steps = 3 if attempt % 4 else 2
             gain = np.tile([0.2, 0.2], steps) if passed else np.repeat([0.1, -0.9, -0.1], 2)
             rows.append(
                 {

@@ -1,4 +1,4 @@
-"""Failure attribution: exact decisive steps of Sokoban, rules and guesses, the logs of Who & When."""
+"""Failure attribution: exact decisive steps, rules and guesses, the logs of Who & When."""
 
 import json
 

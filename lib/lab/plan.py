@@ -195,7 +195,7 @@ SCORES = [
     *_scores(Run(world="sokoban", algorithm="grpo", sampler="ptgs", seed=0)),
     Scores(
         policy=Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0),
-        sampler=Base(world="sokoban", size="1M"),
+        sampler=Base(world="sokoban", size="0.06M"),
     ),
 ]
 """What is scored: on-policy, off-policy, and attempts of a model of another size."""

@@ -76,8 +76,9 @@ def attribution(
     )
     _, number = np.unique(number[there], return_inverse=True)
     weights = task_resamples(number.max() + 1, n_boot, rng)[:, number]
-    weights = weights / weights.sum(1, keepdims=True)
+    counts = weights.sum(1)
     accuracy, distance = (
-        band((weights @ values)[:, None]).at(1) for values in ((errors == 0).astype(float), errors)
+        band((weights @ values / counts)[:, None]).at(1)
+        for values in ((errors == 0).astype(float), errors)
     )
     return Attribution(accuracy, distance, len(kept), unpredicted)
