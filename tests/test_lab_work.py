@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lib.lab import evaluation, pilots, plan, results, work
-from lib.lab.plan import Base, Pilots, Run
+from lib.lab.plan import Base, Pilots, Run, Scores
 from lib.pretraining import STAGES, Corpus
 from lib.training import defaults
 
@@ -18,6 +18,7 @@ BASE = Base(world="sokoban", size="0.06M")
 RUN = Run(world="sokoban", algorithm="grpo", sampler="ptgs", seed=0, size="0.06M")
 YOKED = replace(RUN, sampler="yoked")
 FROZEN = Pilots(world="sokoban", policy="base")
+SCORED = Scores(policy=RUN, sampler=BASE)
 
 
 def test_nothing_is_planned_twice():
@@ -48,11 +49,13 @@ def tiny(monkeypatch):
     corpus = Corpus(native=0.8, levels=20, episodes=8)
     for kind, stage in STAGES.items():
         monkeypatch.setitem(STAGES, kind, replace(stage, corpus=corpus, steps=20))
-    monkeypatch.setattr(plan, "WORK", [BASE, RUN, FROZEN])
+    monkeypatch.setattr(plan, "WORK", [BASE, RUN, FROZEN, SCORED.earlier, SCORED])
     for name, value in {"TASKS": 4, "ATTEMPTS": 4, "POOL": 8, "SEEDS": (0,), "KEPT": [RUN]}.items():
         monkeypatch.setattr(plan, name, value)
     monkeypatch.setattr(plan, "SPLITS", {"test": (0.5,), "train": (0.5,)})
     monkeypatch.setattr(plan, "BASE_HEATS", (0.5,))
+    monkeypatch.setattr(plan, "SCORED_ATTEMPTS", 4)
+    monkeypatch.setattr(plan, "LABELS_A_TASK", 2)
     monkeypatch.setattr(Pilots, "model", BASE)
     monkeypatch.setattr(evaluation, "LOT", 2)
     monkeypatch.setattr(pilots, "PILOTS", 2)
@@ -78,7 +81,7 @@ def do_all():
 
 def tables(data):
     """The tables without what a clock says."""
-    names = ("evaluations", "steps", "losses", "pilots")
+    names = ("evaluations", "steps", "losses", "pilots", "scores")
     found = {name: results.read(name, data) for name in names}
     return {
         name: table.drop(columns=[column for column in table if column.startswith("seconds")])
@@ -120,9 +123,11 @@ def test_a_lab_killed_at_every_write_makes_the_same_tables(tiny, tmp_path, monke
         assert json.loads((data / "done.json").read_text()) == sorted(one.name for one in plan.WORK)
         assert sorted(path.name for path in data.iterdir()) == [
             "done.json", "evaluations.parquet", "losses.parquet", "models", "pilots.parquet",
-            "steps.parquet",
+            "scores.parquet", "steps.parquet",
         ]  # fmt: skip
-        assert sorted(path.name for path in (data / "models").iterdir()) == [BASE.name, RUN.name]
+        assert sorted(path.name for path in (data / "models").iterdir()) == sorted(
+            [BASE.name, RUN.name, SCORED.earlier.name]
+        )
 
 
 def test_a_kill_before_the_names_are_noted_is_made_good(tiny, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ One function a claim: from measured comparisons to a value, its 95 % interval, t
 a verdict and one sentence why. The verdict is a rule and nothing else (`verdict`).
 """
 
+from lib.claims.advantage import advantage_claims, attribution_claims
 from lib.claims.claim import MIME, Claim, ClaimTable, verdict
 from lib.claims.harness import harness_claims, lab_harness_claims
 from lib.claims.lab import by_base, lab_claims
@@ -38,8 +39,10 @@ __all__ = [
     "Claim",
     "ClaimTable",
     "Study",
+    "advantage_claims",
     "agreement",
     "all_claims",
+    "attribution_claims",
     "by_base",
     "coverage_crossover",
     "few_rollouts_predict",

@@ -1,9 +1,11 @@
 """Sokoban with one box: push it onto the goal; it cannot be pulled, so a push may lose for ever."""
 
 import random
+from collections.abc import Sequence
 from typing import ClassVar
 
 from lib.envs.grid import GridWorld, Level, Split, distances, settings_of, stepper
+from lib.trajectory import Message
 
 
 class Sokoban(GridWorld):
@@ -51,6 +53,20 @@ class Sokoban(GridWorld):
             *("up", "down", "left", "right"),
             *(f"{thing}@{cell}" for thing in things for cell in range(self.size**2)),
         ]
+
+    def decisive_step(self, task: str, replies: Sequence[Message]) -> int | None:
+        """The first reply, from 0, after which no solution fits the turns that are left.
+
+        Exact, from the distances of the level. None if there is no such reply: the task was solved,
+        or the attempt broke off where it still could be.
+        """
+        walk = self.reset(task, 0)
+        for number, reply in enumerate(replies):
+            walk.step(reply)
+            distance = walk.level.distance[walk.state]
+            if distance is None or distance > (self.turns - walk.turn) * self.per_turn:
+                return number
+        return None
 
     def draw(self, rng: random.Random) -> Level | None:
         cells = rng.sample(range(self.size**2), 3 + self.walls)

@@ -26,6 +26,9 @@ BASE_HEATS = (0.3, 0.5, 0.7, 1.0, 1.3)
 SEEDS = (0, 1, 2, 3, 4)
 AT_ONCE = 1024
 """Rollouts of one batch of an evaluation, at most."""
+SCORED_ATTEMPTS, SCORED_HEAT, LABELS_A_TASK = 32, 0.7, 8
+"""Attempts a held-out task that are scored, their temperature, and attempts a training task whose
+outcomes a trained rival learns from."""
 NEW_TOKENS = {"sokoban": 10, "frozenlake": 10, "desk": 24}
 """Tokens of one reply, at most: a call in the longest form, and its end."""
 
@@ -104,6 +107,31 @@ class Pilots:
         return (self.model,)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """Attempts by `sampler`, every step scored by `policy` and its base (`lib.lab.scoring`)."""
+
+    policy: Run
+    sampler: Base | Run
+
+    @property
+    def name(self) -> str:
+        return f"scores-{self.policy.name}-of-{self.sampler.name}"
+
+    @property
+    def world(self) -> str:
+        return self.policy.world
+
+    @property
+    def earlier(self) -> Base:
+        """The model that the policy's base was made from: an earlier checkpoint, as a reference."""
+        return Base(world=self.policy.world, size=self.policy.size, kind="base-35")
+
+    @property
+    def needs(self) -> tuple["Work", ...]:
+        return (self.policy.base, self.earlier, self.policy, self.sampler)
+
+
 @dataclass(frozen=True)
 class Lake:
     """A policy trained on one icy level, to be set beside the exact optimum (`lib.lab.lake`)."""
@@ -113,7 +141,7 @@ class Lake:
     needs = (base,)
 
 
-Work = Base | Run | Pilots | Lake
+Work = Base | Run | Pilots | Scores | Lake
 """A piece of work: its `name`, and in `needs` what must be there before it."""
 
 
@@ -155,6 +183,24 @@ PTGS = {
 """The paper's arguments of PTGS where they differ from its defaults (METHODS 4 of the paper)."""
 
 
+def _scores(policy: Run) -> list[Scores]:
+    """A policy on its own attempts and on those of its base."""
+    return [Scores(policy=policy, sampler=sampler) for sampler in (policy, policy.base)]
+
+
+SCORES = [
+    *_scores(Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0)),
+    *_scores(Run(world="desk", algorithm="grpo", sampler="fixed", seed=0)),
+    *_scores(Run(world="frozenlake", algorithm="grpo", sampler="fixed", seed=0)),
+    *_scores(Run(world="sokoban", algorithm="grpo", sampler="ptgs", seed=0)),
+    Scores(
+        policy=Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0),
+        sampler=Base(world="sokoban", size="0.06M"),
+    ),
+]
+"""What is scored: on-policy, off-policy, and attempts of a model of another size."""
+
+
 WORK: list[Work] = list(
     dict.fromkeys(
         [
@@ -166,6 +212,7 @@ WORK: list[Work] = list(
                 for policy in ("base", "post")
             ),
             Lake(),
+            *SCORES,
         ]
     )
 )

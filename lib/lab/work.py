@@ -17,10 +17,10 @@ import pandas as pd
 import torch
 
 from lib.generation import load
-from lib.lab import lake, plan
+from lib.lab import lake, plan, scoring
 from lib.lab.evaluation import evaluate, in_lots, open_policy, write_table
 from lib.lab.pilots import compare
-from lib.lab.plan import BUILD, DATA, Base, Lake, Pilots, Run, Work
+from lib.lab.plan import BUILD, DATA, Base, Lake, Pilots, Run, Scores, Work
 from lib.pretraining import STAGES, new_model, pretrain
 from lib.ptgs import PTGS
 from lib.training import Fixed, Sampler, Shuffled, Tempered, Yoked, defaults, train
@@ -150,10 +150,23 @@ def _piece(out, folder, world_name, split, heat, seed, cue=False, parser="exact"
     in_lots(path, world.tasks(), measure)
 
 
+def _folder(made: Base | Run) -> Path:
+    return base_folder(made) if isinstance(made, Base) else model_folder(made)
+
+
+def make_scores(scores: Scores) -> None:
+    """Score attempts of one model by another and its references."""
+    bases = {"base": base_folder(scores.policy.base), "earlier": base_folder(scores.earlier)}
+    folders = {"sampler": _folder(scores.sampler), "policy": _folder(scores.policy)}
+    found = scoring.run(scores, BUILD / scores.name, **folders, bases=bases)
+    columns = scores.policy.settings() | {"by": scores.sampler.name}
+    write_table(found.assign(**columns), BUILD / scores.name / "scores.parquet")
+
+
 def make_pilots(pilots: Pilots) -> None:
     """Compare pilot-based PTGS with fixed temperatures on a frozen policy."""
     made, out = pilots.model, BUILD / pilots.name
-    folder = base_folder(made) if isinstance(made, Base) else model_folder(made)
+    folder = _folder(made)
     world = plan.world(pilots.world, "test", plan.TASKS)
     policy = open_policy(folder, pilots.world, T_REF)
     tau = PTGS(**plan.PTGS.get((pilots.world, "grpo"), {})).tau
@@ -211,7 +224,9 @@ def gather() -> None:
         evaluations, steps, losses, pilots = [], [], [], []
         for one in finished:
             folder = BUILD / one.name
-            if isinstance(one, Pilots):
+            if isinstance(one, Scores):
+                _join(DATA / "scores.parquet", [pd.read_parquet(folder / "scores.parquet")], SCORE)
+            elif isinstance(one, Pilots):
                 pilots.append(pd.read_parquet(folder / "coverage.parquet"))
             elif isinstance(one, Base):
                 none = {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
@@ -238,6 +253,8 @@ EVALUATION = [*RUN, "kind", "split", "temperature", "cue", "parser"]
 """Columns that tell one evaluation from another; a row is a task, with its `n` and `c`."""
 
 
+SCORE = [*RUN, "by", "task", "attempt"]
+"""Columns that tell one scored attempt from another: the policy that scores it, who made it."""
 LAKE = ["step", "state", "action"]
 """Columns that tell one log-prob of the lake from another."""
 
@@ -297,6 +314,8 @@ def do(work: Work, progress: bool | None = None) -> bool:
             make_run(work, progress)
         elif isinstance(work, Pilots):
             make_pilots(work)
+        elif isinstance(work, Scores):
+            make_scores(work)
         else:
             make_lake()
         (BUILD / work.name / "done").touch()

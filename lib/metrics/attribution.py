@@ -51,25 +51,34 @@ def attribution(
     predicted: Sequence[int | None],
     actual: Sequence[int | str],
     *,
+    tasks: ArrayLike | None = None,
     n_boot: int = 1000,
     rng: int | np.random.Generator = 0,
 ) -> Attribution:
-    """Step accuracy and mean absolute error, with intervals that resample trajectories.
+    """Step accuracy and mean absolute error, with intervals that resample trajectories, or tasks.
 
     predicted, actual : [trajectories], steps in the same count; digits may come as strings, as in
-        Who & When. A prediction of None is left out and counted. NaN where none is left; intervals
-        are NaN with fewer than `FEWEST_TASKS`.
+        Who & When. A prediction of None is left out and counted. NaN where none is left.
+    tasks : [trajectories], to be resampled with all their trajectories; None takes each as its own.
+        Intervals are NaN with fewer than `FEWEST_TASKS`.
     """
     if len(predicted) != len(actual):
         raise ValueError(f"{len(predicted)} predictions of {len(actual)} trajectories")
-    kept = [(int(a), int(b)) for a, b in zip(predicted, actual, strict=True) if a is not None]
+    there = [i for i, one in enumerate(predicted) if one is not None]
+    kept = [(int(predicted[i]), int(actual[i])) for i in there]
     unpredicted = len(predicted) - len(kept)
     if not kept:
         nothing = Band(np.nan, np.nan, np.nan)
         return Attribution(nothing, nothing, 0, unpredicted)
     errors = np.abs(np.subtract(*np.array(kept).T)).astype(float)
-    weights = task_resamples(len(kept), n_boot, rng) / len(kept)
+    _, number = np.unique(
+        np.arange(len(predicted)) if tasks is None else tasks, return_inverse=True
+    )
+    _, number = np.unique(number[there], return_inverse=True)
+    weights = task_resamples(number.max() + 1, n_boot, rng)[:, number]
+    counts = weights.sum(1)
     accuracy, distance = (
-        band((weights @ values)[:, None]).at(1) for values in ((errors == 0).astype(float), errors)
+        band((weights @ values / counts)[:, None]).at(1)
+        for values in ((errors == 0).astype(float), errors)
     )
     return Attribution(accuracy, distance, len(kept), unpredicted)

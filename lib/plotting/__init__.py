@@ -4,6 +4,17 @@ Nothing here reads or writes files. Colours are told apart by the colour-blind a
 different lightness, in grey; arms also differ in line style. Lines are labelled where they end.
 """
 
+from lib.plotting.advantage import (
+    SELECTORS,
+    plot_aggregations,
+    plot_attribution,
+    plot_auroc,
+    plot_deployable,
+    plot_early,
+    plot_selection,
+    plot_transcript,
+    selector_legend,
+)
 from lib.plotting.exactness import plot_identity, plot_level, plot_spread
 from lib.plotting.lab import (
     ARMS,
@@ -46,19 +57,25 @@ __all__ = [
     "GREY",
     "LABELS",
     "MARKERS",
+    "SELECTORS",
     "STYLES",
     "arm_legend",
     "as_text",
     "not_run",
     "panels",
+    "plot_aggregations",
     "plot_agreement",
     "plot_area",
     "plot_arm_coverage",
+    "plot_attribution",
+    "plot_auroc",
     "plot_conditions",
     "plot_consistency",
     "plot_cooling",
     "plot_coverage",
+    "plot_deployable",
     "plot_differences",
+    "plot_early",
     "plot_heat",
     "plot_heat_ranges",
     "plot_identity",
@@ -66,10 +83,13 @@ __all__ = [
     "plot_pilots",
     "plot_posteriors",
     "plot_seeds",
+    "plot_selection",
     "plot_sizes",
     "plot_spread",
     "plot_success_rates",
     "plot_tax",
     "plot_training",
+    "plot_transcript",
+    "selector_legend",
     "use_house_style",
 ]

@@ -1,0 +1,103 @@
+"""Score every step of Who & When, and write a table beside this file.
+
+    score.py FOLDER                                              # SmolLM2-135M-Instruct alone
+    score.py FOLDER --policy Qwen3-14B --reference Qwen3-14B-Base --gpu     # a pair, on a GPU
+
+FOLDER is the data set (hf download Kevin355/Who_and_When --repo-type dataset). It may be stopped at
+any moment and goes on where it was; the table holds what is scored so far.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from lib import ROOT
+from lib.__main__ import main as command_line
+from lib.advantage import confidence, score_steps, step_values
+from lib.advantage.files import read_scores
+from lib.benchmarks.whoandwhen import SPLITS, as_rollout, read_logs
+from lib.rollout_files import RolloutWriter
+
+HERE = Path(__file__).parent
+SMALL = "smollm2-135m-instruct"
+SCORES = ("log-prob", "self-certainty")
+CONTEXT = 4096
+"""Tokens that are read of a log, at most; steps past them have no score."""
+
+
+def score(logs, given) -> Path:
+    out = ROOT / "build" / "whoandwhen" / Path(given.policy).name
+    file = out.with_suffix(".jsonl")
+    file.unlink(missing_ok=True)
+    with RolloutWriter(file) as writer:
+        for log in logs:
+            writer.write(as_rollout(log))
+    pair = ["--reference", given.reference] if given.reference else ["--policy-only"]
+    read = ["--tokens", "text", "--dialect", "plain", "--seams", "cut"]
+    more = ["--context", str(given.context), *(["--gpu"] if given.gpu else [])]
+    if command_line(
+        ["score", "--policy", given.policy, *pair, *read, *more, str(file), "-o", str(out)]
+    ):
+        raise SystemExit(f"{out}: not finished; run this again to go on")
+    return out
+
+
+def tabulate(logs, out: Path) -> pd.DataFrame:
+    """A row a step of every log, those that are not scored yet included."""
+    steps = pd.DataFrame(
+        {
+            "split": log.split,
+            "file": log.file,
+            "step": step,
+            "characters": len(text),
+            "mistake": log.step,
+        }
+        for log in logs
+        for step, text in enumerate(log.texts)
+    )
+    try:
+        scored = read_scores(out)
+    except FileNotFoundError:  # guesses need lengths and labels alone
+        return steps.assign(missing=None, **dict.fromkeys(("tokens", *SCORES), float("nan")))
+    found = pd.DataFrame(
+        {
+            "split": [scored.keys[i][2] for i in scored.trajectory],
+            "file": [scored.keys[i][3] for i in scored.trajectory],
+            "step": scored.messages - 1,
+            "missing": scored.missing,
+            "tokens": scored.counts,
+        }
+    )
+    found["log-prob"] = step_values(scored, scored.policy)
+    found["self-certainty"] = confidence(scored)
+    if scored.reference is not None:
+        found["progress advantage"] = score_steps(scored)
+    return steps.merge(found, how="left", on=["split", "file", "step"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="the data set")
+    parser.add_argument("--policy", default=SMALL, help=f"a model ({SMALL})")
+    parser.add_argument("--reference", help="its reference; without one, log-probs alone")
+    parser.add_argument("--context", type=int, default=CONTEXT, help=f"tokens ({CONTEXT})")
+    parser.add_argument("--splits", nargs="+", default=SPLITS, choices=SPLITS)
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--write", action="store_true", help="only write what is scored so far")
+    given = parser.parse_args()
+    logs = read_logs(given.folder, given.splits)
+    out = ROOT / "build" / "whoandwhen" / Path(given.policy).name
+    if not given.write:
+        score(logs, given)
+    table = tabulate(read_logs(given.folder), out)
+    path = HERE / f"{Path(given.policy).name}.parquet"
+    table.to_parquet(path, index=False)
+    scored = table.dropna(subset="tokens")[["split", "file"]].drop_duplicates()
+    print(f"{path.name}: {len(scored)} of {len(logs)} logs")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Failure attribution: every score of steps, by every rule, against the decisive steps.
+
+The rules and the plain guesses are those of "Progress Advantage for LLM Agents" (arXiv 2606.26080)
+and of the benchmark Who & When: a step drawn at random, the first, the last and the longest one.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lib import ROOT, metrics
+from lib.lab.selectors import Cell, step_scores
+
+WHO_AND_WHEN = ROOT / "data" / "whoandwhen"
+"""Tables that `data/whoandwhen/score.py` wrote, one a policy."""
+GUESS = "no score"
+"""The rule of guesses that need no model."""
+
+
+def compare(
+    scores: Mapping[str, Sequence],
+    lengths: Sequence[Sequence[int]],
+    decisive: Sequence[int],
+    *,
+    tasks=None,
+    n_boot: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Every score by every rule, and the guesses, against the decisive steps.
+
+    scores: name -> of each trajectory its step scores, NaN where a step has none.
+    lengths: of each trajectory the length of each step, in any unit.
+    decisive: [trajectories], counted from 0.  tasks: as in `metrics.attribution`.
+
+    Columns scorer, rule, accuracy, distance (in steps), each with `_low` and `_high`, counted and
+    unpredicted.
+    """
+    rng = np.random.default_rng(seed)
+    guesses = {
+        "random step": [int(rng.integers(len(one))) for one in lengths],
+        "first step": [0] * len(lengths),
+        "last step": [len(one) - 1 for one in lengths],
+        "longest step": [int(np.argmax(one)) for one in lengths],
+    }
+    predicted = {
+        (name, rule): [metrics.predict_step(one, rule) for one in values]
+        for name, values in scores.items()
+        for rule in metrics.RULES
+    }
+    predicted |= {(name, GUESS): values for name, values in guesses.items()}
+    rows = []
+    for (scorer, rule), steps in predicted.items():
+        found = metrics.attribution(steps, decisive, tasks=tasks, n_boot=n_boot, rng=seed)
+        row = {"scorer": scorer, "rule": rule}
+        for measure in ("accuracy", "distance"):
+            value, low, high = getattr(found, measure)
+            row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
+        rows.append(row | {"counted": found.counted, "unpredicted": found.unpredicted})
+    return pd.DataFrame(rows)
+
+
+def in_sokoban(cell: Cell, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:
+    """`compare` on the failed attempts of a Sokoban cell, whose decisive steps are exact."""
+    failed = np.flatnonzero(cell.table["decisive"].notna())
+    ends = np.cumsum(cell.scored.steps)[:-1]
+    per_step = step_scores(cell.scored) | {"length": cell.scored.counts}
+    parts = {name: np.split(values, ends) for name, values in per_step.items()}
+    parts = {name: [values[i] for i in failed] for name, values in parts.items()}
+    lengths = parts.pop("length")
+    decisive = cell.table["decisive"].iloc[failed].astype(int).tolist()
+    return compare(parts, lengths, decisive, tasks=cell.tasks[failed], n_boot=n_boot, seed=seed)
+
+
+def scored_logs(folder: str | Path = WHO_AND_WHEN) -> dict[str, pd.DataFrame]:
+    """The tables of scored steps of Who & When by the name of the policy; none may be there."""
+    return {path.stem: pd.read_parquet(path) for path in sorted(Path(folder).glob("*.parquet"))}
+
+
+def on_logs(steps: pd.DataFrame, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:
+    """`compare` on Who & When, a split at a time: its columns and `split`.
+
+    steps: a table of `data/whoandwhen/score.py`. Logs that are not scored yet have no prediction by
+    a score and are counted as such; guesses are over all logs.
+    """
+    names = [name for name in ("progress advantage", "log-prob", "self-certainty") if name in steps]
+    rows = []
+    for split, part in steps.groupby("split", sort=False):
+        logs = [log for _, log in part.groupby("file", sort=False)]
+        found = compare(
+            {name: [log[name].to_numpy(float) for log in logs] for name in names},
+            [log["characters"].to_numpy() for log in logs],
+            [int(log["mistake"].iloc[0]) for log in logs],
+            n_boot=n_boot,
+            seed=seed,
+        )
+        rows.append(found.assign(split=split))
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
+def lower_at_decisive(cell: Cell, *, n_boot: int = 1000, seed: int = 0) -> dict[str, metrics.Band]:
+    """The chance that a score is lower at the decisive step than at another of the same failure.
+
+    Of each score of steps: a half is chance. Intervals resample tasks with all their failures.
+    """
+    steps = cell.scored.steps
+    place = np.arange(steps.sum()) - np.repeat(np.cumsum(steps) - steps, steps)
+    decisive = cell.table["decisive"].to_numpy(float, na_value=np.nan)[cell.scored.trajectory]
+    failed = ~np.isnan(decisive)
+    return {
+        name: metrics.auroc_band(
+            -values[failed],
+            (place == decisive)[failed],
+            cell.tasks[cell.scored.trajectory][failed],
+            strata=cell.scored.trajectory[failed],
+            n_boot=n_boot,
+            rng=seed,
+        )
+        for name, values in step_scores(cell.scored).items()
+    }

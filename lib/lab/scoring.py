@@ -1,0 +1,141 @@
+"""Attempts of a frozen policy, scored step by step by a post-trained policy and its references.
+
+A row of the table is an attempt with its token scores as lists, so every aggregation and baseline
+of `lib.advantage` follows from it (`as_scored`); of further references and of the trained rival
+only the score of the trajectory is kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from lib.advantage import Scored, Steps, read_stored, score, score_trajectory
+from lib.advantage.references import merge
+from lib.envs.sokoban import Sokoban
+from lib.generation import load
+from lib.lab import plan, reward_model
+from lib.lab.evaluation import in_lots, open_policy
+from lib.policies import Key
+from lib.rollouts import roll_out
+from lib.trajectory import Rollout
+
+SPARSE = {"ties 0.5": ("ties", 0.5), "dare 0.5": ("dare", 0.5)}
+MERGES = {f"linear {alpha:g}": ("linear", alpha) for alpha in (0.25, 0.5, 0.75)} | SPARSE
+"""Name of a merged reference -> method and alpha; the base is alpha = 0."""
+TOKENS = ("tokens", "policy", "policy_top", "reference")
+"""Columns with a number an action token."""
+
+
+def attempts(folder: Path, world: str, split: str, tasks, n: int) -> list[Rollout]:
+    """n rollouts of each of some tasks by a model of the lab, in the order of tasks."""
+    policy = open_policy(folder, world, plan.SCORED_HEAT)
+    keys = [Key(0, task, attempt) for task in tasks for attempt in range(n)]
+    found = {}
+    for low in range(0, len(keys), plan.AT_ONCE):
+        part = keys[low : low + plan.AT_ONCE]
+        for one in roll_out(policy.start(part), plan.world(world, split), part, "lab", "scored"):
+            found[one.task, one.attempt] = one
+    return [found[key.task, key.attempt] for key in keys]
+
+
+def run(
+    scores: plan.Scores,
+    out: Path,
+    *,
+    sampler: Path,
+    policy: Path,
+    bases: Mapping[str, Path],
+) -> pd.DataFrame:
+    """The table of one piece of work, made in `out` a lot of tasks at a time.
+
+    sampler, policy: folders of the models that made and that score the attempts.  bases: the
+    reference as "base", and further ones by name.
+    """
+    world = plan.world(scores.world, "test", plan.TASKS)
+    ours, tokenizer = load(policy)
+    reference = load(bases["base"])[0]
+    others = {name: load(path)[0] for name, path in bases.items() if name != "base"}
+    for name, (method, alpha) in MERGES.items():
+        draws = torch.Generator().manual_seed(0)
+        others[name] = merge(ours, reference, alpha, method=method, generator=draws)
+    context = ours.config.max_position_embeddings
+    rival, labels = _rival(scores, sampler, bases["base"], tokenizer, context)
+
+    def measure(tasks):
+        rollouts = attempts(sampler, scores.world, "test", tasks, plan.SCORED_ATTEMPTS)
+        steps = [read_stored(one, tokenizer, context) for one in rollouts]
+        scored = score(ours, reference, steps)
+        table = as_table(scored, world, rollouts)
+        for name, model in others.items():
+            found = score(model, None, steps)
+            theirs = replace(scored, reference=found.policy)
+            table[name] = score_trajectory(theirs).astype(np.float32)
+        table["reward model"] = reward_model.rate(rival, _whole(steps)).astype(np.float32)
+        return table.assign(labels=labels)
+
+    return in_lots(out / "attempts.parquet", world.tasks(), measure)
+
+
+def _rival(scores, sampler, base, tokenizer, context):
+    """A reward model fitted on attempts of the same sampler at training tasks, and its labels."""
+    tasks = plan.world(scores.world, "train").tasks()
+    rollouts = attempts(sampler, scores.world, "train", tasks, plan.LABELS_A_TASK)
+    graded = [one for one in rollouts if one.passed is not None]
+    transcripts = _whole([read_stored(one, tokenizer, context) for one in graded])
+    rival = reward_model.fit(base, transcripts, [one.passed for one in graded])
+    return rival, len(graded)
+
+
+def _whole(steps: list[Steps]) -> list[list[int]]:
+    """All tokens of each trajectory: the longest sequence, and the token it ends with."""
+    return [
+        [*max(one.reading.sequences, key=len, default=[0]), *one.reading.tokens[-1:].tolist()]
+        for one in steps
+    ]
+
+
+def as_table(scored: Scored, world, rollouts: list[Rollout]) -> pd.DataFrame:
+    """A row an attempt: its outcome, the tokens of each step, and what the pair says of them."""
+    table = scored.table().drop(columns=["benchmark", "pair", "arm"])
+    table["counts"] = np.split(scored.counts.astype(np.int16), np.cumsum(scored.steps)[:-1])
+    of = np.bincount(scored.trajectory, weights=scored.counts, minlength=len(scored))
+    ends = np.cumsum(of).astype(int)[:-1]
+    for name in TOKENS:
+        kind = np.int16 if name == "tokens" else np.float32
+        table[name] = np.split(getattr(scored, name).astype(kind), ends)
+    known = isinstance(world, Sokoban)
+    decisive = [world.decisive_step(one.task, _replies(one)) if known else None for one in rollouts]
+    return table.assign(decisive=pd.array(decisive, dtype="Int8"))
+
+
+def _replies(rollout: Rollout):
+    return [message for message in rollout.messages if message.role == "assistant"]
+
+
+def as_scored(table: pd.DataFrame) -> Scored:
+    """The attempts of a table as `lib.advantage` has them: what `as_table` wrote."""
+    kinds = {"tokens": np.int64, **dict.fromkeys(TOKENS[1:], np.float64)}
+    flat = {
+        name: np.concatenate([np.zeros(0, kind), *table[name]]).astype(kind)
+        for name, kind in kinds.items()
+    }
+    counts = np.concatenate([np.zeros(0, int), *table["counts"]]).astype(np.int64)
+    steps = np.array([len(one) for one in table["counts"]], dtype=np.int64)
+    return Scored(
+        keys=tuple(
+            ("lab", "lab", "scored", *key)
+            for key in zip(table["task"], table["attempt"], strict=True)
+        ),
+        passed=tuple(None if pd.isna(one) else bool(one) for one in table["passed"]),
+        steps=steps,
+        messages=np.concatenate([np.zeros(0, int), *(1 + 2 * np.arange(n) for n in steps)]).astype(
+            np.int64
+        ),
+        missing=np.where(counts > 0, "", "missing").astype("U16"),
+        counts=counts,
+        **flat,
+    )
