@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from lib.lab import plan, selectors
-from lib.lab.scoring import MERGES
+from lib.lab.scored import MERGES
 
 POLICY = plan.Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0)
 

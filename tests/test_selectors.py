@@ -5,6 +5,7 @@ import pytest
 
 from lib import claims, plotting
 from lib.lab import plan, scoring, selectors
+from lib.lab import scored as scored_tables
 from tests import scored_cells
 
 CELL = scored_cells.cell()
@@ -13,7 +14,7 @@ CELL = scored_cells.cell()
 def test_a_table_of_scores_is_read_as_it_was_written():
     scored = CELL.scored
     written = scoring.as_table(scored, None, [None] * len(scored))
-    read = scoring.as_scored(written)
+    read = scored_tables.as_scored(written)
     for name in ("steps", "counts", "tokens", "policy", "policy_top", "reference"):
         np.testing.assert_array_equal(getattr(read, name), getattr(scored, name))
     assert read.passed == scored.passed

@@ -18,7 +18,7 @@ from lib.advantage.aggregation import score_trajectory
 from lib.advantage.baselines import BASELINES
 from lib.advantage.readings import Steps
 from lib.advantage.scored import Key, Scored, join, score
-from lib.generation.scoring import TOKENS_AT_ONCE, TOP_K, Reading, TokenScores
+from lib.generation.reading import TOKENS_AT_ONCE, TOP_K, Reading, TokenScores
 from lib.rollout_files import LineWriter, iter_records
 from lib.trajectory import Rollout, TrajectoryError
 

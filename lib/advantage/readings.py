@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lib.generation.scoring import Reading
+from lib.generation.reading import Reading
 from lib.policies.dialects import BREAK, Dialect
 from lib.policies.protocol import Context
 from lib.trajectory import (

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lib.advantage.readings import Steps
-from lib.generation.scoring import TOKENS_AT_ONCE, TOP_K, TokenScores, score_tokens
+from lib.generation.reading import TOKENS_AT_ONCE, TOP_K, TokenScores
 
 Key = tuple[str, str, str, str, int]
 
@@ -82,6 +82,8 @@ def score(
     """
     readings = [one.reading for one in trajectories]
     options = {"tokens_at_once": tokens_at_once, "progress": progress}
+    from lib.generation.scoring import score_tokens
+
     ours = score_tokens(policy, readings, top_k=top_k, **options)
     theirs = score_tokens(reference, readings, top_k=1, **options) if reference else None
     return join(trajectories, ours, theirs)

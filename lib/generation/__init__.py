@@ -9,8 +9,21 @@ The prompt is computed once and attended to once. For a next turn, call ``reply`
 rows that go on and their whole contexts; only what is new in them is computed.
 """
 
-from lib.generation.engine import Batch, Completion, Engine
-from lib.generation.loading import load
-from lib.generation.sampling import RolloutKey, Sampling
+from importlib import import_module
 
-__all__ = ["Batch", "Completion", "Engine", "RolloutKey", "Sampling", "load"]
+_HOMES = {
+    "Batch": "engine",
+    "Completion": "engine",
+    "Engine": "engine",
+    "RolloutKey": "sampling",
+    "Sampling": "sampling",
+    "load": "loading",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str):
+    """Import what needs torch when it is asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

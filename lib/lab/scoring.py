@@ -19,15 +19,10 @@ from lib.envs.sokoban import Sokoban
 from lib.generation import load
 from lib.lab import plan, reward_model
 from lib.lab.evaluation import in_lots, open_policy
+from lib.lab.scored import MERGES, TOKENS
 from lib.policies import Key
 from lib.rollouts import roll_out
 from lib.trajectory import Rollout
-
-SPARSE = {"ties 0.5": ("ties", 0.5), "dare 0.5": ("dare", 0.5)}
-MERGES = {f"linear {alpha:g}": ("linear", alpha) for alpha in (0.25, 0.5, 0.75)} | SPARSE
-"""Name of a merged reference -> method and alpha; the base is alpha = 0."""
-TOKENS = ("tokens", "policy", "policy_top", "reference")
-"""Columns with a number an action token."""
 
 
 def attempts(folder: Path, world: str, split: str, tasks, n: int) -> list[Rollout]:
@@ -114,28 +109,3 @@ def as_table(scored: Scored, world, rollouts: list[Rollout]) -> pd.DataFrame:
 
 def _replies(rollout: Rollout):
     return [message for message in rollout.messages if message.role == "assistant"]
-
-
-def as_scored(table: pd.DataFrame) -> Scored:
-    """The attempts of a table as `lib.advantage` has them: what `as_table` wrote."""
-    kinds = {"tokens": np.int64, **dict.fromkeys(TOKENS[1:], np.float64)}
-    flat = {
-        name: np.concatenate([np.zeros(0, kind), *table[name]]).astype(kind)
-        for name, kind in kinds.items()
-    }
-    counts = np.concatenate([np.zeros(0, int), *table["counts"]]).astype(np.int64)
-    steps = np.array([len(one) for one in table["counts"]], dtype=np.int64)
-    return Scored(
-        keys=tuple(
-            ("lab", "lab", "scored", *key)
-            for key in zip(table["task"], table["attempt"], strict=True)
-        ),
-        passed=tuple(None if pd.isna(one) else bool(one) for one in table["passed"]),
-        steps=steps,
-        messages=np.concatenate([np.zeros(0, int), *(1 + 2 * np.arange(n) for n in steps)]).astype(
-            np.int64
-        ),
-        missing=np.where(counts > 0, "", "missing").astype("U16"),
-        counts=counts,
-        **flat,
-    )

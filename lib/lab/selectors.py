@@ -27,7 +27,7 @@ from lib.advantage import (
 )
 from lib.lab import plan
 from lib.lab.results import RUN
-from lib.lab.scoring import MERGES, as_scored
+from lib.lab.scored import MERGES, as_scored
 
 PROGRESS = "progress advantage"
 """By the aggregation that was fixed beforehand: the mean over tokens, then over steps."""
