@@ -21,9 +21,15 @@ LOT = plan.AT_ONCE // plan.ATTEMPTS
 
 def open_policy(folder: Path, world: str, temperature: float, **dialect) -> LocalPolicy:
     """A model of the lab as a policy; `dialect` are the arguments of `lib.words.Words`."""
-    model, tokenizer = load(folder)
+    return as_policy(Engine(*load(folder)), world, temperature, name=folder.name, **dialect)
+
+
+def as_policy(
+    engine: Engine, world: str, temperature: float, *, name: str, **dialect
+) -> LocalPolicy:
+    """An engine with a model of the lab as a policy; `dialect` is as for `open_policy`."""
     sampling = Sampling(temperature=temperature, max_new_tokens=plan.NEW_TOKENS[world])
-    return LocalPolicy(Engine(model, tokenizer), Words(**dialect), sampling, name=folder.name)
+    return LocalPolicy(engine, Words(**dialect), sampling, name=name)
 
 
 def solved(

@@ -47,6 +47,10 @@ class Base:
     def name(self) -> str:
         return f"{self.world}-{self.size}-{self.kind}"
 
+    def settings(self) -> dict[str, Any]:
+        """Its columns in the tables of results, those of a run among them, empty."""
+        return asdict(self) | {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Run:

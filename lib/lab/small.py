@@ -2,16 +2,15 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
 
-from lib.generation import Engine, Sampling, load
+from lib.generation import Engine, load
 from lib.lab import plan, work
+from lib.lab.evaluation import as_policy, evaluate
 from lib.lab.plan import Base, Run
-from lib.policies import LocalPolicy
-from lib.training import defaults, train
+from lib.training import train
 from lib.words import Words
 
 
@@ -32,11 +31,10 @@ def train_small(
     _check_replayed(runs)
     evaluations, logs = [], []
     for base in dict.fromkeys(run.base for run in runs):
-        columns = asdict(base) | {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
         heats = plan.SPLITS | {"test": plan.BASE_HEATS}
-        evaluations += _evaluate(*_open(base), columns, heats, tasks, attempts)
+        evaluations += _evaluate(*_open(base), base.settings(), heats, tasks, attempts)
     with tempfile.TemporaryDirectory() as folder:
-        for run in sorted(runs, key=lambda run: run.sampler in REPLAYED):
+        for run in sorted(runs, key=lambda run: run.replays is not None):
             model, tokenizer = _open(run.base)
             log = _train(run, model, tokenizer, steps, Path(folder), progress)
             logs.append(work.step_table(log).assign(**run.settings()))
@@ -45,12 +43,9 @@ def train_small(
     return pd.concat(evaluations, ignore_index=True), pd.concat(logs, ignore_index=True)
 
 
-REPLAYED = ("yoked", "shuffled")
-
-
 def _check_replayed(runs) -> None:
     for run in runs:
-        if run.sampler in REPLAYED and replace(run, sampler="ptgs") not in runs:
+        if run.replays and run.replays not in runs:
             raise ValueError(
                 f"{run.name} replays the temperatures of the ptgs run of its seed: add that arm"
             )
@@ -65,13 +60,7 @@ def _open(base: Base):
 
 def _train(run, model, tokenizer, steps, folder, progress) -> list:
     world = plan.world(run.world, "train")
-    settings = defaults(
-        run.algorithm,
-        steps=steps,
-        seed=run.seed,
-        learning_rate=run.rate,
-        max_new_tokens=plan.NEW_TOKENS[run.world],
-    )
+    settings = work.settings_of(run, steps=steps)
     sampler = work.sampler_of(run, folder)
     out = folder / run.name
     return train(
@@ -86,10 +75,8 @@ def _evaluate(
     for split, temperatures in heats.items():
         world = plan.world(columns["world"], split, tasks)
         for heat in temperatures:
-            tokens = plan.NEW_TOKENS[columns["world"]]
-            sampling = Sampling(temperature=heat, max_new_tokens=tokens)
-            policy = LocalPolicy(engine, Words(), sampling, name="policy")
-            table = work.evaluate(policy, world, world.tasks(), attempts, seed=columns["seed"])
+            policy = as_policy(engine, columns["world"], heat, name="policy")
+            table = evaluate(policy, world, world.tasks(), attempts, seed=columns["seed"])
             told = {"split": split, "temperature": heat, "cue": False, "parser": "exact"}
             tables.append(table.assign(**columns, **told))
     return tables

@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
@@ -21,9 +20,10 @@ from lib.lab import lake, plan, scoring
 from lib.lab.evaluation import evaluate, in_lots, open_policy, write_table
 from lib.lab.pilots import compare
 from lib.lab.plan import BUILD, DATA, Base, Lake, Pilots, Run, Scores, Work
+from lib.lab.results import RUN
 from lib.pretraining import STAGES, new_model, pretrain
 from lib.ptgs import PTGS
-from lib.training import Fixed, Sampler, Shuffled, Tempered, Yoked, defaults, train
+from lib.training import Fixed, Sampler, Settings, Shuffled, Tempered, Yoked, defaults, train
 from lib.words import Words
 
 T_REF = 1.0
@@ -85,12 +85,6 @@ def make_run(run: Run, progress: bool | None = None) -> None:
     """Train a run and evaluate it on held-out and on training tasks."""
     out = BUILD / run.name
     world = plan.world(run.world, "train")
-    settings = defaults(
-        run.algorithm,
-        seed=run.seed,
-        learning_rate=run.rate,
-        max_new_tokens=plan.NEW_TOKENS[run.world],
-    )
     if not (out / "model").exists():
         model, tokenizer = load(base_folder(run.base))
         train(
@@ -99,7 +93,7 @@ def make_run(run: Run, progress: bool | None = None) -> None:
             Words(),
             world,
             world.tasks(),
-            settings,
+            settings_of(run),
             sampler_of(run),
             out,
             checkpoint_every=45.0,
@@ -184,6 +178,17 @@ def make_lake() -> None:
     write_table(lake.run(base_folder(plan.Lake.base), out), out / "lake.parquet")
 
 
+def settings_of(run: Run, **changes) -> Settings:
+    """The hyperparameters of a run, with some fields changed."""
+    return defaults(
+        run.algorithm,
+        seed=run.seed,
+        learning_rate=run.rate,
+        max_new_tokens=plan.NEW_TOKENS[run.world],
+        **changes,
+    )
+
+
 def sampler_of(run: Run, folder: Path = BUILD) -> Sampler:
     """The temperatures of a run; folder: where the run whose it replays has its folder."""
     if run.sampler == "fixed":
@@ -229,8 +234,7 @@ def gather() -> None:
             elif isinstance(one, Pilots):
                 pilots.append(pd.read_parquet(folder / "coverage.parquet"))
             elif isinstance(one, Base):
-                none = {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
-                evaluations += _evaluations(folder, asdict(one) | none)
+                evaluations += _evaluations(folder, one.settings())
                 path = folder / "losses.parquet"
                 losses += [pd.read_parquet(path)] if path.exists() else []
             elif isinstance(one, Lake):
@@ -248,7 +252,6 @@ def gather() -> None:
         _replace(DATA / "done.json", json.dumps(names, indent=0) + "\n")
 
 
-RUN = ["world", "size", "algorithm", "sampler", "rate", "seed"]
 EVALUATION = [*RUN, "kind", "split", "temperature", "cue", "parser"]
 """Columns that tell one evaluation from another; a row is a task, with its `n` and `c`."""
 
