@@ -3,7 +3,7 @@
 import random
 from typing import ClassVar
 
-from lib.envs.grid import ACROSS, GridWorld, Level, Split, distances, settings_of, stepper
+from lib.envs.grid import ACROSS, GridWorld, Level, Split, distances, settings_of, steps_of
 
 
 class FrozenLake(GridWorld):
@@ -61,17 +61,20 @@ class FrozenLake(GridWorld):
     def draw(self, rng: random.Random) -> Level | None:
         cells = rng.sample(range(self.size**2), 2 + self.holes)
         player, goal, holes = *cells[:2], sorted(cells[2:])
-        step = stepper(self.size)
-        number = range(self.size**2)
-        after = [[step(cell, move) for move in range(4)] for cell in number]
-        ends = [True if c == goal else False if c in holes else None for c in number]
+        after = steps_of(self.size)
+        ends = [True if c == goal else False if c in holes else None for c in range(len(after))]
         distance = distances(after, ends)
         if distance[player] is None or not self.shortest <= distance[player] <= self.longest:
             return None
         still = " ".join([f"goal@{goal}", *(f"hole@{hole}" for hole in holes)])
         best = safest(after, ends, self.slip)
         return Level(
-            player, after, ends, [f"player@{cell} {still}" for cell in number], best, distance
+            player,
+            after,
+            ends,
+            [f"player@{cell} {still}" for cell in range(len(after))],
+            best,
+            distance,
         )
 
 

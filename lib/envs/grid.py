@@ -7,7 +7,7 @@ numbered row by row from the top left.
 import hashlib
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -228,17 +228,17 @@ def distances(
     return distance
 
 
-def stepper(size: int, walls: Iterable[int] = ()) -> Callable[[int, int], int]:
-    """A function (cell, move) -> cell on a square grid; a move into a wall or edge stays."""
+def steps_of(size: int, walls: Iterable[int] = ()) -> list[list[int]]:
+    """[cells, 4]: where each move leads on a square grid; into a wall or over the edge it stays."""
     blocked = frozenset(walls)
 
-    def step(cell: int, move: int) -> int:
+    def step(cell, move):
         row, column = cell // size + STEPS[move][0], cell % size + STEPS[move][1]
-        if not (0 <= row < size and 0 <= column < size) or row * size + column in blocked:
-            return cell
-        return row * size + column
+        inside = 0 <= row < size and 0 <= column < size
+        to = row * size + column
+        return to if inside and to not in blocked else cell
 
-    return step
+    return [[step(cell, move) for move in range(4)] for cell in range(size**2)]
 
 
 def _digest(text: str) -> int:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import ClassVar
 
-from lib.envs.grid import GridWorld, Level, Split, distances, settings_of, stepper
+from lib.envs.grid import GridWorld, Level, Split, distances, settings_of, steps_of
 from lib.trajectory import Message
 
 
@@ -75,7 +75,7 @@ class Sokoban(GridWorld):
 
     def lay_out(self, player: int, box: int, goal: int, walls: list[int]) -> Level | None:
         """The level with these cells; None if it takes fewer moves than 2 or more than longest."""
-        step = stepper(self.size, walls)
+        step = steps_of(self.size, walls)
         free = [cell for cell in range(self.size**2) if cell not in walls]
         pairs = [(p, b) for p in free for b in free if p != b]
         number = {pair: i for i, pair in enumerate(pairs)}
@@ -84,9 +84,9 @@ class Sokoban(GridWorld):
         for here, crate in pairs:
             row = []
             for move in range(4):
-                to, pushed = step(here, move), crate
+                to, pushed = step[here][move], crate
                 if to == crate:
-                    pushed = step(crate, move)
+                    pushed = step[crate][move]
                     to = to if pushed != crate else here
                 row.append(number[to, pushed])
             after.append(row)

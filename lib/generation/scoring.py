@@ -20,7 +20,7 @@ class Actions:
     """The actions of several readings, in their order; ``[a]`` are one an action token.
 
     ids: [sequences, longest], padded on the right, where causal attention never looks.
-    sequence, position, tokens: [a], as in `Reading`.
+    sequence: [a], row of `ids`.  position, tokens: [a], as in `Reading`.
     """
 
     ids: torch.Tensor
@@ -30,19 +30,26 @@ class Actions:
 
 
 def collate(readings: Sequence[Reading], device="cpu") -> Actions:
-    """Put readings side by side."""
-    sequences = [one for reading in readings for one in reading.sequences]
-    ids = np.zeros((len(sequences), max(map(len, sequences), default=1)), dtype=np.int64)
-    for row, one in zip(ids, sequences, strict=True):
+    """Put readings side by side; sequences that are the same are read once.
+
+    Attempts of a sure policy are often the same, and what is read once has the sum of their
+    gradients.
+    """
+    rows: dict[tuple[int, ...], int] = {}
+    row_of = [
+        np.array([rows.setdefault(tuple(one), len(rows)) for one in reading.sequences], np.int64)
+        for reading in readings
+    ]
+    ids = np.zeros((len(rows), max(map(len, rows), default=1)), dtype=np.int64)
+    for row, one in zip(ids, rows, strict=True):
         row[: len(one)] = one
-    starts = np.cumsum([0, *(len(reading.sequences) for reading in readings)])
 
     def join(arrays):
         return torch.from_numpy(np.concatenate(arrays)).to(device)
 
     return Actions(
         ids=torch.from_numpy(ids).to(device),
-        sequence=join([one.sequence + at for one, at in zip(readings, starts, strict=False)]),
+        sequence=join([at[one.sequence] for one, at in zip(readings, row_of, strict=True)]),
         position=join([one.position for one in readings]),
         tokens=join([one.tokens for one in readings]),
     )
