@@ -219,13 +219,18 @@ def _written_log(run: Run) -> str:
 
 
 def gather() -> None:
-    """Join the tables of all finished work to those of `DATA`, and then its names to done.json.
+    """Join the tables of newly finished work to those of `DATA`, then its names to done.json.
 
     In this order, so that after a kill in between the next call does it again.
     """
     DATA.mkdir(parents=True, exist_ok=True)
     with _lock(BUILD / "gather.lock", wait=True):
-        finished = [one for one in plan.WORK if (BUILD / one.name / "done").exists()]
+        named = _done()
+        finished = [
+            one
+            for one in plan.WORK
+            if one.name not in named and (BUILD / one.name / "done").exists()
+        ]
         evaluations, steps, losses, pilots = [], [], [], []
         for one in finished:
             folder = BUILD / one.name
@@ -248,7 +253,7 @@ def gather() -> None:
         _join(DATA / "steps.parquet", steps, [*RUN, "step"])
         _join(DATA / "losses.parquet", losses, ["world", "size", "kind", "step"])
         _join(DATA / "pilots.parquet", pilots, ["world", "policy", "seed", "method", "total"])
-        names = sorted({*_done(), *(one.name for one in finished)})
+        names = sorted({*named, *(one.name for one in finished)})
         _replace(DATA / "done.json", json.dumps(names, indent=0) + "\n")
 
 
