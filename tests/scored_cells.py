@@ -35,7 +35,7 @@ def table(tasks=12, attempts=4, *, right=True):
                     "reference": (-1.0 - gain * (1 if right else -1)).astype(np.float32),
                     "decisive": pd.NA if passed else 1,
                     "reward model": float(passed),
-                    "earlier": 0.0,
+                    **dict.fromkeys(("earlier", "half"), 0.0),
                     **dict.fromkeys(MERGES, 0.0),
                     "labels": 100,
                     "by": POLICY.name,

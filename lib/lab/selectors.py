@@ -238,9 +238,10 @@ def chosen_on_half(cell: Cell, k: int = BUDGET, n_boot: int = 1000, seed: int = 
 
 
 def by_reference(cell: Cell) -> dict[str, NDArray[np.float64]]:
-    """Progress advantage against the base, merges of base and policy, and an earlier checkpoint."""
+    """Progress advantage against the base, merges of base and policy, and earlier checkpoints."""
     found = {"base": score_trajectory(cell.scored)}
-    names = {"earlier": "earlier checkpoint", **{name: name for name in MERGES}}
+    earlier = {"earlier": "pre-training, earlier", "half": "RL, half-way"}
+    names = earlier | {name: name for name in MERGES}
     return found | {
         shown: cell.table[name].to_numpy(float)
         for name, shown in names.items()

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -84,25 +85,7 @@ def _keep(source: Path, target: Path) -> None:
 def make_run(run: Run, progress: bool | None = None) -> None:
     """Train a run and evaluate it on held-out and on training tasks."""
     out = BUILD / run.name
-    world = plan.world(run.world, "train")
-    if not (out / "model").exists():
-        model, tokenizer = load(base_folder(run.base))
-        train(
-            model,
-            tokenizer,
-            Words(),
-            world,
-            world.tasks(),
-            settings_of(run),
-            sampler_of(run),
-            out,
-            checkpoint_every=45.0,
-            progress=progress,
-        )
-        shutil.rmtree(out / "model.part", ignore_errors=True)
-        model.save_pretrained(out / "model.part")
-        tokenizer.save_pretrained(out / "model.part")
-        os.replace(out / "model.part", out / "model")
+    _train(run, settings_of(run), out, progress)
     if run in plan.KEPT:
         _keep(out / "model", plan.kept_folder(run))
     for split, heats in plan.SPLITS.items():
@@ -110,6 +93,40 @@ def make_run(run: Run, progress: bool | None = None) -> None:
             _piece(out, model_folder(run), run.world, split, heat, run.seed)
     if run.world == "desk":
         _read_in_every_way(out, model_folder(run), run.world, run.seed)
+
+
+def half_trained(run: Run) -> Path:
+    """The folder of a model trained as a run is, for half as many steps; it is made if need be.
+
+    With the fixed temperature those are the first steps of the run.
+    """
+    whole, out = settings_of(run), BUILD / "half" / run.name
+    with _lock(out / "lock", wait=True):
+        _train(run, replace(whole, steps=whole.steps // 2), out, progress=False)
+    return out / "model"
+
+
+def _train(run, settings, out, progress) -> None:
+    if (out / "model").exists():
+        return
+    world = plan.world(run.world, "train")
+    model, tokenizer = load(base_folder(run.base))
+    train(
+        model,
+        tokenizer,
+        Words(),
+        world,
+        world.tasks(),
+        settings,
+        sampler_of(run),
+        out,
+        checkpoint_every=45.0,
+        progress=progress,
+    )
+    shutil.rmtree(out / "model.part", ignore_errors=True)
+    model.save_pretrained(out / "model.part")
+    tokenizer.save_pretrained(out / "model.part")
+    os.replace(out / "model.part", out / "model")
 
 
 def evaluate_base(base: Base) -> None:
@@ -150,7 +167,11 @@ def _folder(made: Base | Run) -> Path:
 
 def make_scores(scores: Scores) -> None:
     """Score attempts of one model by another and its references."""
-    bases = {"base": base_folder(scores.policy.base), "earlier": base_folder(scores.earlier)}
+    bases = {
+        "base": base_folder(scores.policy.base),
+        "earlier": base_folder(scores.earlier),
+        "half": half_trained(scores.policy),
+    }
     folders = {"sampler": _folder(scores.sampler), "policy": _folder(scores.policy)}
     found = scoring.run(scores, BUILD / scores.name, **folders, bases=bases)
     columns = scores.policy.settings() | {"by": scores.sampler.name}
