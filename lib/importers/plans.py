@@ -50,7 +50,6 @@ def note_unplanned(done: Imported, trials: int, tasks: int | Collection[str]) ->
     if len(tried) != planned:
         told.insert(0, f"{len(tried)} tasks are there")
     if told:
+        plan = f"{trials} attempts at each of {planned} tasks were planned"
         more = f" and {len(told) - 8} more tasks have another number" if len(told) > 8 else ""
-        done.report.note(
-            f"{trials} attempts at each of {planned} tasks were planned; {', '.join(told[:8])}{more}"
-        )
+        done.report.note(f"{plan}; {', '.join(told[:8])}{more}")
