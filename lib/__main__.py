@@ -40,12 +40,9 @@ def readme(arguments):
 
 def report(arguments):
     """Write a one-page report on two logs or files of outcomes, before and after post-training."""
-    from lib.report import write_report
+    from lib.report import arm_options, write_report
 
-    options = {}
-    for arm in ("base", "post"):
-        told = {name: value for of, name, value in arguments.choose if of in (None, arm)}
-        options[arm] = told | ({"columns": dict(arguments.column)} if arguments.column else {})
+    options = arm_options(dict(arguments.choose), dict(arguments.column))
     path = write_report(
         arguments.base, arguments.post, max_k=arguments.max_k, out=arguments.out, options=options
     )

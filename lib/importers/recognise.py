@@ -5,6 +5,7 @@ import json
 import zlib
 from pathlib import Path
 
+from lib.importers.folders import files_below
 from lib.importers.lists import is_lists
 from lib.importers.log import json_document, parsed
 from lib.outcomes import OutcomesError
@@ -58,7 +59,7 @@ def recognise(path: str | Path) -> str:
 
 
 def _of_folder(path) -> str:
-    found = [name for name, pattern in _IN_FOLDERS.items() if next(path.rglob(pattern), None)]
+    found = [name for name, pattern in _IN_FOLDERS.items() if files_below(path, pattern)]
     if len(found) != 1:
         said = f"files of {' and '.join(found)}" if found else "no log that is known here"
         raise OutcomesError(
