@@ -14,8 +14,10 @@ from lib.importers.log import (
     ImportReport,
     choose,
     collect,
+    error_measure,
     get,
     json_document,
+    measures_errors,
     parsed,
     verdict,
 )
@@ -58,6 +60,7 @@ def read_inspect(
     """
     path = Path(path)
     report = ImportReport("Inspect", [str(path)])
+    report.succeed_from(threshold)
     with path.open("rb") as file:
         zipped = file.read(2) == b"PK"
     if zipped:
@@ -71,8 +74,10 @@ def read_inspect(
     cell.setdefault("benchmark", task)
     names = [name for sample in samples for name in sample.values]
     scorer = choose(names, scorer, "scorer", "score", str(path))
+    if measures_errors(scorer):
+        raise error_measure(scorer, str(path))
     report.scorer = scorer
-    rows = [*_rows(samples, scorer, threshold), *_absent(header, samples, report)]
+    rows = [*_rows(samples, scorer, report), *_absent(header, samples, report)]
     return collect(rows, report, **cell)
 
 
@@ -176,7 +181,7 @@ def _heading(header, report, path) -> str | None:
     return get(spec, "task", (str,), f"{path}, eval")
 
 
-def _rows(samples, scorer, threshold):
+def _rows(samples, scorer, report):
     for sample in samples:
         passed, reason = None, sample.reason
         if reason is None:
@@ -186,7 +191,7 @@ def _rows(samples, scorer, threshold):
                 why = sample.why.get(scorer.partition("/")[0])
                 reason = f"not scored: {why}" if why else "not scored"
             else:
-                passed = verdict(score, f"{sample.place}, score {scorer!r}", threshold)
+                passed = verdict(score, f"{sample.place}, score {scorer!r}", report)
 
         def messages(sample=sample):
             return read_messages(sample.messages or [], sample.place)

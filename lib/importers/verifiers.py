@@ -12,6 +12,7 @@ from lib.importers.log import (
     get,
     json_document,
     json_lines,
+    verdict,
 )
 from lib.importers.messages import read_messages
 
@@ -36,12 +37,12 @@ def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) 
         report.set(told.get("sampling_args"))
         if threshold is None and told.get("pass_threshold") is not None:
             threshold = get(told, "pass_threshold", (int, float), str(metadata))
-    threshold = 1.0 if threshold is None else threshold
-    report.scorer = f"reward of at least {threshold:g}"
-    return collect(_rows(path, threshold), report, **cell)
+    report.succeed_from(1.0 if threshold is None else threshold)
+    report.scorer = "reward"
+    return collect(_rows(path, report), report, **cell)
 
 
-def _rows(path, threshold):
+def _rows(path, report):
     alike = Alike(
         "error", "is_completed", "is_truncated", "metrics", "stop_condition", typed=["example_id"]
     )
@@ -61,7 +62,7 @@ def _rows(path, threshold):
         elif reward != reward:
             yield Attempt(task, None, None, "the reward is NaN", messages)
         else:
-            yield Attempt(task, None, reward >= threshold, None, messages)
+            yield Attempt(task, None, verdict(reward, place, report), None, messages)
 
 
 def _messages(raw, role, place):
