@@ -71,3 +71,8 @@ def test_a_link_that_leads_nowhere_is_named(runs):
     (runs / "run-1" / "result/base/non_live/BFCL_v4_simple_python_result.json").symlink_to("gone")
     with pytest.raises(OutcomesError, match=r"run-1.*leads nowhere"):
         importers.load(runs)
+
+
+def test_a_linked_folder_of_the_harness_is_read(tmp_path):
+    (tmp_path / "run").symlink_to(EXAMPLES / "lm_eval" / "base", target_is_directory=True)
+    assert importers.load(tmp_path).report.attempts == 48

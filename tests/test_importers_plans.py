@@ -29,7 +29,7 @@ def test_a_threshold_that_is_lost_is_asked_for(verifiers):
     results.write_text(results.read_text().replace('"reward": 1.0', '"reward": 0.75'))
     with pytest.raises(OutcomesError, match=r"line 1, 'reward': the score 0\.75 .* threshold"):
         importers.load(verifiers)
-    assert "at least 0.75" in importers.load(verifiers, threshold=0.75).report.scorer
+    assert importers.load(verifiers, threshold=0.75).report.threshold == 0.75
 
 
 @pytest.mark.parametrize("name", ["num_examples", "rollouts_per_example", "sampling_args"])
@@ -58,12 +58,9 @@ def test_a_trial_lost_is_told_where_another_task_has_one_more(tmp_path):
     assert note.endswith("were planned; task '0' has 3, task '4' has 5")
 
 
-def test_a_setting_written_as_text_is_a_number_or_told(verifiers):
-    said = {"temperature": "0.7", "max_tokens": "auto"}
-    change(verifiers / "metadata.json", sampling_args=said)
-    report = importers.load(verifiers).report
-    assert report.settings == {"temperature": [0.7]}
-    assert report.notes == ["max_tokens is 'auto', no number, and is not compared"]
+def test_a_setting_written_as_text_is_a_number(verifiers):
+    change(verifiers / "metadata.json", sampling_args={"temperature": "0.7"})
+    assert importers.load(verifiers).report.settings == {"temperature": [0.7]}
 
 
 def test_settings_that_are_no_object_are_refused(verifiers):

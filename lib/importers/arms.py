@@ -16,9 +16,11 @@ def unlike(base: Imported, post: Imported) -> pd.DataFrame:
     records and the other does not may differ, and is shown.
     """
     rows = []
+    reports = [log.report for log in (base, post)]
     for name, values in (
-        ("format", [log.report.format for log in (base, post)]),
-        ("scored by", [log.report.scorer or "not recorded" for log in (base, post)]),
+        ("format", [one.format for one in reports]),
+        ("scored by", [one.scorer or "not recorded" for one in reports]),
+        ("threshold", ["none" if one.threshold is None else str(one.threshold) for one in reports]),
     ):
         if values[0] != values[1]:
             rows.append([name, *values])

@@ -18,12 +18,14 @@ from lib.importers.log import (
     ImportReport,
     choose,
     collect,
+    error_measure,
     get,
+    measures_errors,
     parsed,
     verdict,
 )
 from lib.importers.messages import read_messages
-from lib.importers.plans import note_settings, part
+from lib.importers.plans import part
 from lib.outcomes import OutcomesError
 
 SAMPLE_FIELDS = frozenset(
@@ -62,13 +64,16 @@ def read_inspect(
     """
     path = Path(path)
     report = ImportReport("Inspect", [str(path)])
+    report.succeed_from(threshold)
     with _opened(path, report) as (header, records):
         samples = [_sample(record, ignore) for record in records]
         cell.setdefault("benchmark", _heading(header, report, path))
         names = [name for sample in samples for name in sample.values]
         scorer = choose(names, scorer, "scorer", "score", str(path))
-        report.scorer = scorer if threshold is None else f"{scorer} of at least {threshold:g}"
-        rows = [*_rows(samples, scorer, threshold), *_absent(header, samples, report, path)]
+        if measures_errors(scorer):
+            raise error_measure(scorer, str(path))
+        report.scorer = scorer
+        rows = [*_rows(samples, scorer, report), *_absent(header, samples, report, path)]
         return collect(rows, report, **cell)
 
 
@@ -210,8 +215,8 @@ def _unpacked(members, report):
 
 def _heading(header, report, path) -> str:
     spec = get(header, "eval", (dict,), str(path))
-    note_settings(report, spec, "model_generate_config", f"{path}, eval")
-    note_settings(report, part(header, "plan", str(path)), "config", f"{path}, plan")
+    report.set(part(spec, "model_generate_config", f"{path}, eval"))
+    report.set(part(part(header, "plan", str(path)), "config", f"{path}, plan"))
     status = header.get("status", "started")
     if status != "success":
         report.note(f"the run's status is {status!r}: it did not come to its end")
@@ -220,7 +225,7 @@ def _heading(header, report, path) -> str:
     return get(spec, "task", (str,), f"{path}, eval")
 
 
-def _rows(samples, scorer, threshold):
+def _rows(samples, scorer, report):
     for sample in samples:
         passed, reason = None, sample.reason
         if reason is None:
@@ -230,7 +235,7 @@ def _rows(samples, scorer, threshold):
             if math.isnan(score):
                 reason = f"not scored: {why}" if why else "not scored"
             else:
-                passed = verdict(score, place, threshold)
+                passed = verdict(score, place, report)
         yield Attempt(sample.id, sample.epoch, passed, reason, sample.messages)
 
 

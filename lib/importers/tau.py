@@ -13,7 +13,7 @@ from lib.importers.log import (
     json_document,
 )
 from lib.importers.messages import read_messages
-from lib.importers.plans import note_settings, note_unplanned
+from lib.importers.plans import note_unplanned, part
 from lib.outcomes import OutcomesError
 
 _EXACT = 1e-6
@@ -38,7 +38,7 @@ def read_tau(path: str | Path, **cell) -> Imported:
     simulations = get(document, "simulations", (list,), str(path))
     info = get(document, "info", (dict,), str(path))
     agent = get(info, "agent_info", (dict,), f"{path}, info")
-    note_settings(report, agent, "llm_args", f"{path}, agent_info")
+    report.set(part(agent, "llm_args", f"{path}, agent_info"))
     world = get(info, "environment_info", (dict,), f"{path}, info")
     cell.setdefault("benchmark", get(world, "domain_name", (str,), f"{path}, environment_info"))
     done = collect(_simulations(path, simulations), report, **cell)

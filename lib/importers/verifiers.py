@@ -16,7 +16,7 @@ from lib.importers.log import (
     verdict,
 )
 from lib.importers.messages import read_messages
-from lib.importers.plans import note_settings, note_unplanned
+from lib.importers.plans import note_unplanned
 from lib.outcomes import OutcomesError
 
 
@@ -40,13 +40,13 @@ def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) 
         report.files.append(place)
         told = parsed(metadata.read_bytes(), place)
         cell.setdefault("benchmark", get(told, "env_id", (str,), place))
-        get(told, "sampling_args", (dict, NONE), place)
-        note_settings(report, told, "sampling_args", place)
+        report.set(get(told, "sampling_args", (dict, NONE), place))
         planned = [get(told, n, (int,), place) for n in ("rollouts_per_example", "num_examples")]
         if threshold is None and told.get("pass_threshold") is not None:
             threshold = get(told, "pass_threshold", (int, float), place)
-    report.scorer = "reward" if threshold is None else f"reward of at least {threshold:g}"
-    done = collect(_rows(path, threshold), report, **cell)
+    report.succeed_from(threshold)
+    report.scorer = "reward"
+    done = collect(_rows(path, report), report, **cell)
     if planned:
         note_unplanned(done, *planned)
     return done
@@ -63,7 +63,7 @@ def _only(folder) -> Path:
     return found[0]
 
 
-def _rows(path, threshold):
+def _rows(path, report):
     alike = Alike(
         "error", "is_completed", "is_truncated", "metrics", "stop_condition", typed=["example_id"]
     )
@@ -83,7 +83,7 @@ def _rows(path, threshold):
         elif reward != reward:
             yield Attempt(task, None, None, "the reward is NaN", messages)
         else:
-            passed = verdict(reward, f"{place}, 'reward'", threshold)
+            passed = verdict(reward, f"{place}, 'reward'", report)
             yield Attempt(task, None, passed, None, messages)
 
 
