@@ -272,6 +272,11 @@ def test_a_metric_must_be_in_all_files(tmp_path):
         importers.load(tmp_path, metric="f1")
 
 
+def test_metrics_are_names(tmp_path):
+    with pytest.raises(OutcomesError, match=r"line 1, 'metrics': got .*, expected names"):
+        importers.load(harness_file(tmp_path, metrics=[["acc"]]))
+
+
 def test_a_filter_must_be_in_all_files(tmp_path):
     harness_file(tmp_path, "a")
     harness_file(tmp_path, "b", filter="none")

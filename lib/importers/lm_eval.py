@@ -379,6 +379,10 @@ def _metrics(row, place) -> list[str]:
     """The metrics of a row: as it lists them, or (before 0.4.5) its numbers."""
     if "metrics" in row:
         named = get(row, "metrics", (list,), place)
+        if any(type(name) is not str for name in named):
+            raise OutcomesError(
+                f"{place}, 'metrics': got {named!r:.80}, expected names of metrics."
+            )
     else:
         named = [name for name, value in row.items() if type(value) in (int, float, bool)]
         named = [name for name in named if name != "doc_id"]
