@@ -4,13 +4,12 @@ A heavy room is imported only by the command that needs it, so that help comes a
 """
 
 import argparse
-import os
 import sys
 from datetime import timedelta
 from pathlib import Path
 
 import lib.arguments
-from lib import ROOT
+from lib import ROOT, chosen
 from lib.policies import PolicyError
 
 
@@ -40,12 +39,9 @@ def readme(arguments):
 
 def report(arguments):
     """Write a one-page report on two logs or files of outcomes, before and after post-training."""
-    from lib.report import write_report
+    from lib.report import arm_options, write_report
 
-    options = {}
-    for arm in ("base", "post"):
-        told = {name: value for of, name, value in arguments.choose if of in (None, arm)}
-        options[arm] = told | ({"columns": dict(arguments.column)} if arguments.column else {})
+    options = arm_options(dict(arguments.choose), dict(arguments.column))
     path = write_report(
         arguments.base, arguments.post, max_k=arguments.max_k, out=arguments.out, options=options
     )
@@ -54,7 +50,7 @@ def report(arguments):
 
 def collect(arguments):
     """Collect attempts of a benchmark with a model here or behind a server; rerun to resume."""
-    environment = _open_world(arguments.benchmark)  # before what takes long to import
+    environment = chosen.open_world(arguments.benchmark)  # before what takes long to import
 
     from lib import rollouts
 
@@ -65,11 +61,11 @@ def collect(arguments):
         "seed": arguments.seed,
         "at_once": arguments.at_once,
     }
-    _check_server(arguments)
-    _check_options(arguments)
+    chosen.check_server(arguments)
+    chosen.check_options(arguments)
     # What is wrong in all this is told before a model is loaded.
-    policy = _server_policy(arguments) if arguments.server else None
-    known = policy.settings if policy else _known_settings(arguments)
+    policy = chosen.server_policy(arguments) if arguments.server else None
+    known = policy.settings if policy else chosen.known_settings(arguments)
     rollouts.check(environment, tasks, arguments.n, arguments.out, **settled, policy=known)
 
     from accelerate import PartialState
@@ -79,7 +75,7 @@ def collect(arguments):
     # for each other at the end, where one may have much more to do.
     state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))
     table = rollouts.collect(
-        policy or _local_policy(arguments, environment, state),
+        policy or chosen.local_policy(arguments, environment, state),
         environment,
         tasks,
         arguments.n,
@@ -98,45 +94,16 @@ def collect(arguments):
     state.destroy_process_group()
 
 
-def _check_options(arguments):
-    """Refuse what would be ignored otherwise, and a GPU that is not there."""
-    if arguments.parser and arguments.dialect == "words":
-        raise ValueError(
-            "--parser reads the calls of text and chat dialects, and --dialect words has its own: "
-            "leave it out, or choose another dialect"
-        )
-    if arguments.thinking and arguments.dialect != "chat":
-        raise ValueError(
-            f"--thinking is a switch of chat templates, and --dialect {arguments.dialect} has "
-            "none: add --dialect chat, or leave it out"
-        )
-    if arguments.gpu:
-        import torch
-
-        if not torch.cuda.is_available():
-            raise ValueError("--gpu: torch finds no GPU here: leave it out, or mend that")
-
-
-def _check_server(arguments):
-    """Refuse what is of a server alone, or of a model here alone."""
-    if arguments.gpu and arguments.server:
-        raise ValueError("--gpu is for a model here; a server is started with its own")
-    if arguments.context and arguments.server:
-        raise ValueError("--context is for a model here; a server is started with its own")
-    if arguments.api_key_env and not arguments.server:
-        raise ValueError("--api-key-env is for a server: give its address, --server URL")
-
-
 def train(arguments):
     """Post-train a model of this machine by GRPO or PPO; rerun to resume."""
-    world = _open_world(arguments.world)  # before what takes long to import
+    world = chosen.open_world(arguments.world)  # before what takes long to import
 
     from lib import generation
     from lib.training import defaults
     from lib.training import train as train_policy
     from lib.training.adapters import add_lora, finished
 
-    _check_options(arguments)
+    chosen.check_options(arguments)
     names = ("steps", "groups", "group_size", "minibatch", "rows_at_once", "learning_rate")
     names += ("max_new_tokens", "max_turns", "entropy_bonus", "kl_weight", "filter_mass", "reward")
     given = {name: getattr(arguments, name) for name in names}
@@ -145,17 +112,17 @@ def train(arguments):
         seed=arguments.seed,
         **{name: value for name, value in given.items() if value is not None},
     )
-    sampler = _sampler(arguments)
+    sampler = chosen.make_sampler(arguments)
     model, tokenizer = generation.load(
         arguments.model, cache=ROOT / "build" / "models", device="cuda" if arguments.gpu else "cpu"
     )
-    _check_words(arguments, world, tokenizer)
+    chosen.check_words(arguments, world, tokenizer)
     if arguments.lora:
         model = add_lora(model, arguments.lora, arguments.seed)
     log = train_policy(
         model,
         tokenizer,
-        _dialect(arguments, tokenizer),
+        chosen.make_dialect(arguments, tokenizer),
         world,
         world.tasks()[: arguments.tasks],
         settings,
@@ -185,16 +152,16 @@ def score(arguments):
         )
     attempts = [one for path in arguments.trajectories for one in _read_attempts(path)]
     state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))
-    policy, tokenizer = _load(arguments.policy, state)
+    policy, tokenizer = chosen.load_model(arguments.policy, state)
     reference, others = None, None
     if arguments.reference is not None:
-        reference, others = _load(arguments.reference, state)
+        reference, others = chosen.load_model(arguments.reference, state)
         advantage.check_same_tokens(tokenizer, others)
         if arguments.alpha:
             reference = _merged(arguments, policy, reference)
     limits = [m.config.max_position_embeddings for m in (policy, reference) if m is not None]
     context = min([*limits, *([arguments.context] if arguments.context else [])])
-    dialect = _dialect(arguments, tokenizer) if arguments.tokens == "text" else None
+    dialect = chosen.make_dialect(arguments, tokenizer) if arguments.tokens == "text" else None
 
     def read(rollout):
         if dialect is None:
@@ -262,153 +229,6 @@ def _scoring_settings(arguments, policy, reference, dialect, context):
     if dialect is not None:
         told |= {"seams": arguments.seams, **dialect.settings}
     return told
-
-
-def _open_world(name):
-    """A benchmark, or a world of the lab with the tasks of a split: sokoban, sokoban:test."""
-    from lib import benchmarks, envs
-
-    if name.partition(":")[0] in benchmarks.NAMES:
-        return benchmarks.open_benchmark(name)
-    world, _, split = name.partition(":")
-    if world not in envs.WORLDS:
-        known = ", ".join([*envs.WORLDS, *benchmarks.NAMES])
-        raise ValueError(f"there is no world or benchmark {name!r}: expected one of {known}")
-    return envs.open_world(world, split or "train")
-
-
-def _sampler(arguments):
-    from lib import training
-    from lib.ptgs import PTGS
-
-    if arguments.sampler == "fixed":
-        return training.Fixed(arguments.temperature)
-    if arguments.sampler == "ptgs":
-        ptgs = PTGS(
-            tau=arguments.tau,
-            t_ref=arguments.temperature,
-            pivot_start=arguments.pivot_start,
-            pivot_end=arguments.pivot_end,
-            seed=arguments.seed,
-        )
-        return training.Tempered(ptgs)
-    if arguments.log is None:
-        raise ValueError(
-            f"--sampler {arguments.sampler} replays a PTGS run: give --log RUN/steps.jsonl"
-        )
-    if arguments.sampler == "yoked":
-        return training.Yoked(arguments.log)
-    return training.Shuffled(arguments.log, arguments.seed)
-
-
-def _server_policy(arguments):
-    from lib import policies
-
-    if arguments.dialect == "chat":
-        dialect = policies.ServerChat(**_reading(arguments))
-    else:
-        dialect = _text_dialect(arguments)
-    return policies.ServerPolicy(
-        arguments.server,
-        arguments.model,
-        dialect,
-        kind=arguments.server_kind,
-        api_key=_api_key(arguments.api_key_env),
-        concurrency=arguments.at_once,
-        timeout=arguments.timeout,
-        **_sampling(arguments),
-    )
-
-
-def _api_key(variable):
-    if variable is None:
-        return "none"  # which servers that want no key take
-    if not os.environ.get(variable):
-        raise ValueError(
-            f"--api-key-env: the environment has no {variable}, or an empty one: set it"
-        )
-    return os.environ[variable]
-
-
-def _check_words(arguments, world, tokenizer):
-    """Refuse a model of words that cannot read those of a world, or write its calls."""
-    from lib.words import check_vocabulary
-
-    if arguments.dialect == "words":
-        if not hasattr(world, "words"):
-            raise ValueError(
-                f"--dialect words is for the worlds of the lab, and {world.name} is none: choose "
-                "another dialect"
-            )
-        check_vocabulary(tokenizer, world.words())
-
-
-def _local_policy(arguments, environment, state):
-    from lib import generation, policies
-
-    sampling = generation.Sampling(**_sampling(arguments))
-    path = _model_path(arguments.model)
-    model, tokenizer = _load(path, state)
-    _check_words(arguments, environment, tokenizer)
-    engine = generation.Engine(model, tokenizer, context=arguments.context)
-    dialect = _dialect(arguments, tokenizer)
-    return policies.LocalPolicy(engine, dialect, sampling, name=Path(path).name)
-
-
-def _model_path(name):
-    from lib import packaged_models
-
-    if name in packaged_models.NAMES:
-        return packaged_models.find_model(name, ROOT / "build" / "models")
-    return name
-
-
-def _load(path, state):
-    from lib import generation
-
-    with state.local_main_process_first():  # which converts a GGUF file that the others then find
-        return generation.load(
-            _model_path(path), cache=ROOT / "build" / "models", device=str(state.device)
-        )
-
-
-def _dialect(arguments, tokenizer):
-    from lib import policies
-
-    if arguments.dialect == "chat":
-        return policies.ChatTemplate(tokenizer, **_reading(arguments))
-    return _text_dialect(arguments)
-
-
-def _reading(arguments):
-    return {"parser": arguments.parser or "robust", "thinking": arguments.thinking}
-
-
-def _text_dialect(arguments):
-    from lib import policies, words
-
-    if arguments.dialect == "words":
-        return words.Words()
-    kinds = {"harness": policies.Harness, "plain": policies.Plain}
-    return kinds[arguments.dialect](parser=_reading(arguments)["parser"])
-
-
-def _known_settings(arguments):
-    """The settings that a policy of a model here will have, as far as they need no model."""
-    from lib.packaged_models import NAMES
-
-    dialect = _reading(arguments)
-    if arguments.dialect != "chat":
-        dialect = _text_dialect(arguments).settings
-    known = {"policy": "local", **dialect, "sampling": _sampling(arguments)}
-    if arguments.model not in NAMES:  # those packaged have the names of their files
-        known["model"] = Path(arguments.model).name
-    return known
-
-
-def _sampling(arguments):
-    names = ("temperature", "top_p", "top_k", "repetition_penalty", "max_new_tokens")
-    return {name: getattr(arguments, name) for name in names}
 
 
 def parser() -> argparse.ArgumentParser:

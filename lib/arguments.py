@@ -134,18 +134,20 @@ def _named(text):
 
 
 def _choice(text):
-    """(arm or None, name, value) of one choice."""
+    """(name, value) of one choice, the name with its arm where it has one."""
     name, value = _named(text)
     arm, dot, rest = name.partition(".")
     if dot and arm not in ("base", "post"):
         raise argparse.ArgumentTypeError(f"{text!r}: expected base.{rest} or post.{rest}")
-    name = rest if dot else name
-    if name == "threshold":
+    chosen = rest if dot else name
+    if chosen == "columns":
+        raise argparse.ArgumentTypeError(f"{text!r}: columns are given by --column NAME=COLUMN")
+    if chosen == "threshold":
         try:
             value = float(value)
         except ValueError as error:
             raise argparse.ArgumentTypeError(f"{text!r}: expected a number") from error
-    return (arm if dot else None), name, (value.split(",") if name == "ignore" else value)
+    return name, (value.split(",") if chosen == "ignore" else value)
 
 
 def _parser(add):

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -43,12 +44,8 @@ def write_report(
     out = Path(out)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", outcomes.OutcomesWarning)
-        read = [_log(path, arm, options or {}) for path, arm in ((base, "base"), (post, "post"))]
-        arms = [
-            _one_arm(outcomes.counts(one.outcomes), path, arm)
-            for one, path, arm in zip(read, (base, post), ("base", "post"), strict=True)
-        ]
-        found = outcomes.comparisons(_joined(*arms))
+        logs, table = read_arms(base, post, options)
+        found = outcomes.comparisons(table)
     told = [str(w.message) for w in caught if issubclass(w.category, outcomes.OutcomesWarning)]
     studies = [
         claims.Study(one, one.tax(_largest(one) if max_k is None else max_k)) for one in found
@@ -59,18 +56,58 @@ def write_report(
     for number, one in enumerate(studies, 1):
         # Names may hold anything, so the number is what tells pictures apart.
         name = f"{number:02}-" + re.sub(r"[^\w.-]+", "-", one.comparison.label)[:60] + ".png"
-        figure = _figure(*one)
+        figure = overview([one])
         figure.savefig(out / name, metadata={"Software": None})
         plt.close(figure)
         sections.append(_section(one, name))
     page = out / "report.md"
     heading = f"# Sharpening Tax: {_text(Path(base).name)} against {_text(Path(post).name)}\n"
-    unequal = importers.unequal_settings(*(one.report for one in read))
-    about = [*_list("Warnings", told), *_settings(unequal)]
-    for one, name in zip(read, ("base", "post-trained arm"), strict=True):
-        sections += _list(f"What was read: {name}", one.report.lines())
+    about = [*_list("Warnings", told), *_unlike(importers.unlike(*logs.values()))]
+    for arm, name in (("base", "base"), ("post", "post-trained arm")):
+        sections += _list(f"What was read: {name}", logs[arm].report.lines())
     page.write_text("\n".join([heading, *about, *sections]) + "\n", "utf-8")
     return page
+
+
+def arm_options(
+    choose: Mapping[str, object], columns: Mapping[str, str] | None = None
+) -> dict[str, dict]:
+    """Choices as `read_arms` and `write_report` take them: what each arm's log is to be told.
+
+    choose: options of `importers.load` by name; one named "base.NAME" or "post.NAME" is of that arm
+    alone, and goes before one of both.  columns: our names to the files', in both arms.
+
+    >>> arm_options({"scorer": "match", "post.scorer": "exact"})
+    {'base': {'scorer': 'match'}, 'post': {'scorer': 'exact'}}
+    """
+    arms = {}
+    for arm in ("base", "post"):
+        of_both = {name: value for name, value in choose.items() if "." not in name}
+        of_one = {
+            name.removeprefix(f"{arm}."): value
+            for name, value in choose.items()
+            if name.startswith(f"{arm}.")
+        }
+        arms[arm] = of_both | of_one | ({"columns": dict(columns)} if columns else {})
+    unknown = [n for n in choose if "." in n and n.partition(".")[0] not in arms]
+    if unknown:
+        raise outcomes.OutcomesError(
+            f"{unknown[0]!r}: expected NAME, base.NAME or post.NAME, of what is to be chosen."
+        )
+    return arms
+
+
+def read_arms(
+    base: str | Path, post: str | Path, options: dict[str, dict] | None = None
+) -> tuple[dict[str, importers.Imported], pd.DataFrame]:
+    """Two logs by arm, and the table of counts in which both arms are, of one pair.
+
+    base, post, options: as `write_report` takes them. Raises OutcomesError as it does.
+    """
+    paths = {"base": base, "post": post}
+    logs = {arm: _log(path, arm, options or {}) for arm, path in paths.items()}
+    arms = [_one_arm(outcomes.counts(log.outcomes), paths[arm], arm) for arm, log in logs.items()]
+    return logs, _joined(*arms)
 
 
 def _largest(comparison) -> int:
@@ -82,14 +119,14 @@ def _log(path, arm, options) -> importers.Imported:
     return importers.load(path, **cell | options.get(arm, {}))
 
 
-def _settings(unequal) -> list[str]:
-    """The warning that the arms were sampled unalike."""
+def _unlike(unequal) -> list[str]:
+    """The warning that the arms were sampled or scored unalike."""
     if unequal.empty:
         return []
-    table = unequal.to_markdown(index=False, disable_numparse=True)
+    table = unequal.map(_text).to_markdown(index=False, disable_numparse=True)
     warning = (
-        "**Warning: unequal settings.** What the logs record of how they were sampled differs "
-        "between the arms, and a tax between unequal settings is not a tax:\n"
+        "**Warning: unequal settings.** What the logs record of how they were sampled and scored "
+        "differs between the arms, or is one log twice, and then a tax is not a tax:\n"
     )
     return [warning, table + "\n"]
 
@@ -124,13 +161,17 @@ def _joined(base, post) -> pd.DataFrame:
     return pd.concat([base, post], ignore_index=True)
 
 
-def _figure(comparison, tax) -> Figure:
-    figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.6))
-    plotting.plot_coverage(tax, ax=axes[0]).set_title("Coverage, 95 % bands")
-    plotting.plot_consistency(tax, ax=axes[1]).set_title("Consistency, 95 % bands")
-    plotting.plot_success_rates(comparison.base, comparison.post, ax=axes[2])
-    axes[2].set_title("Tasks by observed success")
-    axes[2].legend()
+def overview(studies: Sequence[claims.Study]) -> Figure:
+    """A row a comparison: coverage, consistency, and the tasks by observed success."""
+    rows = len(studies)
+    figure, axes = plt.subplots(rows, 3, figsize=(12.5, 3.6 * rows), squeeze=False)
+    for row, (comparison, tax) in zip(axes, studies, strict=True):
+        about = "" if rows == 1 else f"{comparison.label}\n"
+        plotting.plot_coverage(tax, ax=row[0]).set_title(f"{about}Coverage, 95 % bands")
+        plotting.plot_consistency(tax, ax=row[1]).set_title("Consistency, 95 % bands")
+        plotting.plot_success_rates(comparison.base, comparison.post, ax=row[2])
+        row[2].set_title("Tasks by observed success")
+        row[2].legend(loc="center left", bbox_to_anchor=(1, 0.5))  # beside, over no bar or word
     return figure
 
 

@@ -25,8 +25,11 @@ LOGS = {
 """Example logs and what to choose in each."""
 
 
-_ROWS = ("drop", "double", "shuffle")
+_ROWS = ("drop", "double", "shuffle", "rerun", "empty")
 """Damage that leaves valid rows: it must show wherever it alters how many there are."""
+
+_BEYOND = (10**400, float("nan"), "\ud800")
+"""Values of JSON that no table can hold."""
 
 
 def read(path, options, format):
@@ -41,7 +44,7 @@ def read(path, options, format):
 def told(report, *, counts):
     """What of a report says that a log is not as it should be; with `counts`, also how large."""
     said = [report.missing, report.duplicates, dict(report.skipped), report.notes, report.scorer]
-    said += [report.unequal, report.tried]
+    said += [report.unequal, report.tried, report.untried]
     return [*said, report.tasks, report.attempts] if counts else said
 
 
@@ -49,7 +52,7 @@ def outcome_of(rng, folder, log):
     """Damage a copy of a log, read it, and say (kind of damage, what became of it, details).
 
     exact: the same table.  error: refused, naming the file.  told: another table, and a report that
-    says so.  silent: another table, and no word.
+    says so.  silent: another table, and no word.  crash: an error that is not worded for a reader.
     """
     source = EXAMPLES / log
     copy = folder / source.name
@@ -61,13 +64,16 @@ def outcome_of(rng, folder, log):
     before, report_before = read(source, LOGS[log], format)
     files = sorted(p for p in copy.rglob("*") if p.is_file()) if copy.is_dir() else [copy]
     file = rng.choice(files)
-    name = rng.choice(("tear", "rename", "rename", "retype", "retype", "spoil", "truncate", *_ROWS))
+    kinds = ("tear", "rename", "rename", "retype", "retype", "beyond", "spoil", "truncate", *_ROWS)
+    name = rng.choice(kinds)
     what = globals()[f"_{name}"](rng, file)
     try:
         after, report_after = read(copy, LOGS[log], format)
     except outcomes.OutcomesError as error:
         named = copy.name in str(error) or file.name in str(error)
         return name, "error" if named else "silent", f"{what}: {error}"
+    except Exception as error:
+        return name, "crash", f"{file.name}, {what}: {error!r}"
     if name == "shuffle":  # where a log has no numbers of attempts, they are those of its rows
         before, after = (sorted(map(_unnumbered, rows)) for rows in (before, after))
     if after == before:
@@ -128,6 +134,50 @@ def _retype(rng, file):
         return f"{key!r} from {value!r:.60} to {holder[key]!r}"
 
     return _in_records(rng, file, change)
+
+
+def _beyond(rng, file):
+    def change(record):
+        holder, key = _some_item(rng, record)
+        holder[key] = rng.choice(_BEYOND)
+        return f"{key!r} to {holder[key]!r:.20}"
+
+    return _in_records(rng, file, change)
+
+
+def _rerun(rng, file):
+    """A row of a shorter, later run at the end."""
+    return _in_rows(rng, file, lambda rows, at: [*rows, _resized(rows[at], -1)])
+
+
+def _empty(rng, file):
+    """No attempts where there were some."""
+
+    def change(rows, at):
+        return [*rows[:at], _resized(rows[at], 0), *rows[at + 1 :]] if _lists(rows[at]) else []
+
+    return _in_rows(rng, file, change)
+
+
+def _lists(row):
+    return isinstance(row, str) and row.startswith("{") and "[" in row
+
+
+def _resized(row, end):
+    """A line of JSON with its lists of attempts cut; another kind of row as it is."""
+    if not _lists(row):
+        return row
+    record = json.loads(row)
+    for name, value in record.items():
+        if name in ("resps", "filtered_resps") and isinstance(value[0], list):
+            record[name] = [value[0][:end]]
+        elif isinstance(value, list) and name in ("generations", "is_correct", "resps"):
+            record[name] = value[:end]
+    if end and "target" in record and "exact_match" in record:
+        kept = record["filtered_resps"][0]
+        if isinstance(kept, list):
+            record["exact_match"] = kept.count(record["target"]) / len(kept)
+    return json.dumps(record)
 
 
 def _drop(rng, file):

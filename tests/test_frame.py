@@ -74,20 +74,8 @@ FLOORS = {
     "batch": ["notebook_parameters"],
     "batch_page": ["batch", "claims"],
     "arguments": [],
-    "__main__": [
-        *("arguments", "batch", "batch_page", "report"),
-        *(
-            "rollouts",
-            "benchmarks",
-            "policies",
-            "generation",
-            "packaged_models",
-            "training",
-            "words",
-            "advantage",
-            "rollout_files",
-        ),
-    ],
+    "chosen": ["policies", "packaged_models", "benchmarks", "training", "words"],
+    "__main__": ["arguments", "batch", "batch_page", "report", "chosen", "rollouts", "advantage"],
 }
 """Room -> the rooms it stands on; it may import these and what they stand on, and no other."""
 

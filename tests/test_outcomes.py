@@ -134,6 +134,40 @@ def test_a_column_of_the_file_wins_over_a_default(tmp_path):
     assert outcomes.read(path, arm="base")["arm"].tolist() == ["post"]
 
 
+@pytest.mark.parametrize(("name", "mark"), [("t.csv", ";"), ("t.tsv", "\t"), ("t.csv", "\t")])
+def test_a_table_may_be_separated_by_other_marks(tmp_path, name, mark):
+    (tmp_path / name).write_text(f'"task, or so"{mark}n{mark}c\n"a,b"{mark}8{mark}2\n')
+    table = outcomes.read(tmp_path / name, arm="base", columns={"task": "task, or so"})
+    assert table[["task", "n", "c"]].to_numpy().tolist() == [["a,b", 8, 2]]
+
+
+@pytest.mark.parametrize(
+    "words", [("1.0", "0.0"), ("yes", "No"), ("PASS", "FAIL"), ("passed", "failed")]
+)
+def test_outcomes_in_words(tmp_path, words):
+    (tmp_path / "t.csv").write_text("task,attempt,passed\na,0,{}\na,1,{}\na,2,\n".format(*words))
+    passed = outcomes.read(tmp_path / "t.csv", arm="base")["passed"]
+    assert passed.tolist() == [True, False, pd.NA]
+
+
+def test_a_stray_column_called_n_counts_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text("task,attempt,passed,n\na,0,1,512\n")
+    table = outcomes.read(tmp_path / "t.csv", arm="base")
+    assert outcomes.counts(table)[["n", "c"]].to_numpy().tolist() == [[1, 1]]
+    (tmp_path / "t.csv").write_text("task,attempt,ok,n\na,0,1,512\n")
+    with pytest.raises(OutcomesError, match=r"no column 'passed'.*--column"):
+        outcomes.read(tmp_path / "t.csv", arm="base")
+
+
+def test_a_named_column_wins_over_one_that_is_called_so(tmp_path):
+    (tmp_path / "t.csv").write_text("task,n,c,Total,Right\na,512,7,8,2\n")
+    table = outcomes.read(tmp_path / "t.csv", arm="base", columns={"n": "Total", "c": "Right"})
+    assert table[["n", "c", "n (in the file)"]].to_numpy().tolist() == [[8, 2, "512"]]
+    (tmp_path / "u.csv").write_text("task,attempt,ok,n,c\na,0,1,512,7\n")
+    table = outcomes.read(tmp_path / "u.csv", arm="base", columns={"passed": "ok"})
+    assert outcomes.kind(table) == "attempts"
+
+
 # Trouble that is survived, and said
 
 
@@ -174,7 +208,7 @@ def test_a_csv_cut_inside_its_last_number_is_doubted(tmp_path):
 
 def test_a_repeated_attempt_counts_once_and_the_last_one_wins(tmp_path):
     rows = [{"task": "a", "attempt": i, "passed": p} for i, p in ((0, False), (1, True), (0, True))]
-    with pytest.warns(OutcomesWarning, match="1 rows repeat the .task, attempt. of a later one"):
+    with pytest.warns(OutcomesWarning, match="1 row repeats the .task, attempt. of a later one"):
         table = outcomes.read(jsonl(tmp_path / "t.jsonl", *rows), arm="base")
     assert outcomes.counts(table)[["n", "c"]].to_numpy().tolist() == [[2, 2]]
 

@@ -49,7 +49,7 @@ def test_repeated_attempts_are_warned_of_on_the_page(tmp_path):
     rows = [{"task": "a", "attempt": i, "passed": i == 1} for i in (0, 1, 1)]
     path = write(tmp_path / "a.jsonl", *rows)
     text = report.write_report(path, path, out=tmp_path / "out").read_text()
-    assert "1 rows repeat the (task, attempt) of a later one; the last one wins" in text
+    assert "1 row repeats the (task, attempt) of a later one; the last one wins" in text
 
 
 def test_one_success_among_infrastructure_errors_shows_the_share_scored(tmp_path):

@@ -15,7 +15,8 @@ from importlib import metadata
 
 import pytest
 
-from lib.__main__ import _server_policy, main, parser
+from lib.__main__ import main, parser
+from lib.chosen import server_policy
 from lib.envs import Outcome
 from lib.harness import parse_tool_calls, render_calls
 from lib.policies import PolicyError, Reply, ScriptedPolicy
@@ -659,7 +660,7 @@ def test_an_argument_that_is_no_number_says_what_it_takes(capsys, option, value,
 def test_the_key_of_a_server_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("SOME_KEY", "secret")
     arguments = ["collect", "b", "m", "-o", "o", "--server", "http://127.0.0.1:9/v1"]
-    policy = _server_policy(parser().parse_args([*arguments, "--api-key-env", "SOME_KEY"]))
+    policy = server_policy(parser().parse_args([*arguments, "--api-key-env", "SOME_KEY"]))
     assert policy._client.api_key == "secret"
     assert "secret" not in str(policy.settings)
 

@@ -26,6 +26,7 @@ from lib.claims.studies import (
     Study,
     agreement,
     load,
+    only,
     split_taxes,
     study,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "lab_harness_claims",
     "larger_cross_earlier",
     "load",
+    "only",
     "polarisation",
     "ptgs_claims",
     "split_taxes",

@@ -46,6 +46,21 @@ def load(
     else:
         here = Path(source)
         table = outcomes.read(here if here.exists() else ROOT / here)
+    return only(table, source, pairs=pairs, benchmarks=benchmarks)
+
+
+def only(
+    table: pd.DataFrame,
+    source: str,
+    *,
+    pairs: Sequence[str] | None = None,
+    benchmarks: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """The rows of some pairs and benchmarks, in the order in which those are named.
+
+    source: what the table is of, for the error.  pairs, benchmarks: None keeps all. Raises
+    OutcomesError for a name that the table does not have.
+    """
     for column, chosen in (("pair", pairs), ("benchmark", benchmarks)):
         if chosen is None:
             continue

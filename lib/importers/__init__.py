@@ -14,13 +14,14 @@ evaluated or unpickled, and an archive cannot reach outside of itself.
 import inspect
 from pathlib import Path
 
+from lib.importers.arms import unlike
 from lib.importers.bfcl import read_bfcl
 from lib.importers.evalplus import read_evalplus
 from lib.importers.human_eval import read_human_eval
 from lib.importers.inspect_log import read_inspect
 from lib.importers.lists import read_lists
 from lib.importers.lm_eval import read_lm_eval
-from lib.importers.log import Imported, ImportReport, unequal_settings
+from lib.importers.log import Imported, ImportReport
 from lib.importers.recognise import recognise
 from lib.importers.tables import read_table
 from lib.importers.tau import read_tau
@@ -57,7 +58,7 @@ __all__ = [
     "read_verifiers",
     "recognise",
     "to_tau2",
-    "unequal_settings",
+    "unlike",
 ]
 
 

@@ -9,11 +9,17 @@ from pathlib import Path, PurePosixPath
 
 from lib.outcomes import OutcomesError
 
-LARGEST_MEMBER = 2**30
-"""Bytes of a member, unpacked."""
+LARGEST_MEMBER = 2**28
+"""Bytes of a member, unpacked: as Python objects, JSON takes up to twenty times as much."""
 
-LARGEST_RATIO = 1000
+LARGEST_TOTAL = 2**34
+"""Bytes of all members, unpacked."""
+
+LARGEST_RATIO = 100
 """Bytes unpacked for a byte of the archive; logs of chats reach some dozens."""
+
+SMALL = 2**22
+"""Bytes unpacked that are harmless at any ratio, which a log of a few like samples can reach."""
 
 _ZSTD = 93
 
@@ -21,14 +27,21 @@ _ZSTD = 93
 @contextmanager
 def opened(path: Path) -> Iterator["Archive"]:
     """The archive, its list of members checked: no bomb, and no member outside of it."""
+    with _whole(path):
+        file = zipfile.ZipFile(path)
+    with file:
+        yield Archive(path, file)
+
+
+@contextmanager
+def _whole(place):
     try:
-        with zipfile.ZipFile(path) as file:
-            yield Archive(path, file)
+        yield
     except OutcomesError:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, OSError, ValueError) as error:
         raise OutcomesError(
-            f"{path}: not a whole zip archive ({error}). Fetch it again if it was cut short."
+            f"{place}: not a whole zip archive ({error}). Fetch it again if it was cut short."
         ) from error
 
 
@@ -39,10 +52,11 @@ class Archive:
         self.path, self._file = path, file
         self._infos = {info.filename: info for info in file.infolist()}
         total = sum(info.file_size for info in file.infolist())
-        if total > LARGEST_RATIO * max(path.stat().st_size, 1):
+        if total > max(SMALL, LARGEST_RATIO * path.stat().st_size) or total > LARGEST_TOTAL:
             raise OutcomesError(
-                f"{path}: would unpack to {total} bytes, more than {LARGEST_RATIO} times its size; "
-                "refused, as a zip bomb would be."
+                f"{path}: would unpack to {total} bytes, more than {LARGEST_RATIO} times its size "
+                f"or {LARGEST_TOTAL} in all; refused, as a zip bomb would be. If it is a log, turn "
+                "it into JSON (inspect log convert --to json) and read that."
             )
         for info in file.infolist():
             name = PurePosixPath(info.filename.replace("\\", "/"))
@@ -69,14 +83,15 @@ class Archive:
         """The content of a member; never more than the archive's list says it has."""
         info = self._infos[name]
         place = f"{self.path}, {name}"
-        if info.compress_type == _ZSTD:
-            content = _unpacked_zstd(self._raw(info), info.file_size, place)
-        else:
-            try:
-                with self._file.open(info) as member:
-                    content = member.read(info.file_size + 1)
-            except (NotImplementedError, RuntimeError, OverflowError) as error:
-                raise OutcomesError(f"{place}: cannot be unpacked ({error}).") from error
+        try:
+            with _whole(place):
+                if info.compress_type == _ZSTD:
+                    content = _unpacked_zstd(self._raw(info), info.file_size)
+                else:
+                    with self._file.open(info) as member:
+                        content = member.read(info.file_size + 1)
+        except (NotImplementedError, RuntimeError, OverflowError) as error:
+            raise OutcomesError(f"{place}: cannot be unpacked ({error}).") from error
         if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
             raise OutcomesError(
                 f"{place}: unpacks to other bytes than the archive lists. Fetch it again."
@@ -94,12 +109,9 @@ class Archive:
         return file.read(info.compress_size)
 
 
-def _unpacked_zstd(packed, size, place) -> bytes:
+def _unpacked_zstd(packed, size) -> bytes:
     """Zstandard, which Python's zipfile reads from 3.14 on only; pyarrow brings it."""
     import pyarrow
 
-    try:
-        with pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd") as stream:
-            return stream.read(size + 1)
-    except (OSError, pyarrow.ArrowException) as error:
-        raise OutcomesError(f"{place}: cannot be unpacked ({error}).") from error
+    with pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd") as stream:
+        return stream.read(size + 1)

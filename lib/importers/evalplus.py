@@ -7,6 +7,7 @@ from lib.importers.log import (
     Attempt,
     Imported,
     ImportReport,
+    Untried,
     choose,
     collect,
     get,
@@ -39,6 +40,8 @@ def _rows(path, report, tests):
                 f"{path}, task {task!r}: expected a list of attempts, as evalplus 0.2 and later "
                 f"write, got {type(rows).__name__}."
             )
+        if not rows:
+            yield Untried(task, "an empty list of attempts")
         for number, row in enumerate(rows):
             place = f"{path}, task {task!r}, attempt {number}"
             if not isinstance(row, dict) or get(row, "task_id", (str,), place) != task:

@@ -4,22 +4,28 @@ Inspect's own package is not needed, and not used where it is there: one file ha
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from lib.importers import archive
 from lib.importers.log import (
+    NONE,
     Attempt,
     Imported,
     ImportReport,
     choose,
     collect,
+    error_measure,
     get,
-    json_document,
+    measures_errors,
     parsed,
     verdict,
 )
 from lib.importers.messages import read_messages
+from lib.importers.plans import part
 from lib.outcomes import OutcomesError
 
 SAMPLE_FIELDS = frozenset(
@@ -58,31 +64,57 @@ def read_inspect(
     """
     path = Path(path)
     report = ImportReport("Inspect", [str(path)])
+    report.succeed_from(threshold)
+    with _opened(path, report) as (header, records):
+        samples = [_sample(record, ignore) for record in records]
+        cell.setdefault("benchmark", _heading(header, report, path))
+        names = [name for sample in samples for name in sample.values]
+        scorer = choose(names, scorer, "scorer", "score", str(path))
+        if measures_errors(scorer):
+            raise error_measure(scorer, str(path))
+        report.scorer = scorer
+        rows = [*_rows(samples, scorer, report), *_absent(header, samples, report, path)]
+        return collect(rows, report, **cell)
+
+
+class _Record(NamedTuple):
+    """Where a sample is, the name of its member of an archive, and what reads it."""
+
+    place: str
+    member: str | None
+    read: Callable[[], dict]
+
+
+@contextmanager
+def _opened(path, report):
+    """The header of a log, and a record of each sample; they can be read while it is open."""
     with path.open("rb") as file:
         zipped = file.read(2) == b"PK"
     if zipped:
         with archive.opened(path) as members:
-            header, samples = _unpacked(members, report, ignore)
+            yield _unpacked(members, report)
     else:
-        header = json_document(path)
+        header = parsed(path.read_bytes(), str(path))
         listed = get(header, "samples", (list,), str(path))
-        samples = [_sample(s, f"{path}, sample {i}", ignore) for i, s in enumerate(listed)]
-    task = _heading(header, report, path)
-    cell.setdefault("benchmark", task)
-    names = [name for sample in samples for name in sample.values]
-    scorer = choose(names, scorer, "scorer", "score", str(path))
-    report.scorer = scorer
-    rows = [*_rows(samples, scorer, threshold), *_absent(header, samples, report)]
-    return collect(rows, report, **cell)
+        places = (f"{path}, sample {i}" for i in range(len(listed)))
+        yield (
+            header,
+            [
+                _Record(place, None, lambda sample=sample: sample)
+                for place, sample in zip(places, listed, strict=True)
+            ],
+        )
 
 
 class _Sample:
     """What decides on an attempt, of all that a sample holds."""
 
     def __init__(self, record, place):
-        self.place, self.messages = place, record.get("messages")
+        self.place = place
         self.id = get(record, "id", (str, int), place)
         self.epoch = get(record, "epoch", (int,), place)
+        if self.epoch < 1:
+            raise OutcomesError(f"{place}: epoch {self.epoch}, and Inspect counts them from 1.")
         self.reason = _trouble(record, place)
         scores = record.get("scores")
         if scores is not None and type(scores) is not dict:
@@ -94,7 +126,7 @@ class _Sample:
             at = f"{place}, score {name!r}"
             value = get(score if isinstance(score, dict) else {}, "value", _VALUES, at)
             if isinstance(value, dict):
-                self.values |= {f"{name}/{key}": part for key, part in value.items()}
+                self.values |= {f"{name}/{key}": inner for key, inner in value.items()}
             else:
                 self.values[name] = value
             self.why[name] = score.get("reason")
@@ -103,11 +135,26 @@ class _Sample:
                 f"{place}: no 'scores', and no 'error' or 'limit' that explains it."
             )
 
+    def value(self, scorer):
+        """The value that a scorer gave, None where it gave none, and why."""
+        name = next((n for n in self.why if scorer == n or scorer.startswith(f"{n}/")), None)
+        if scorer in self.values or name is None:
+            return self.values.get(scorer), self.why.get(name)
+        alone = self.values.get(name)
+        if isinstance(alone, float) and math.isnan(alone):  # so the tool says of all keys
+            return None, self.why[name]
+        raise OutcomesError(
+            f"{self.place}: no score {scorer!r}, which other samples have; it has "
+            f"{', '.join(map(repr, self.values)) or 'none'}. Choose one that all samples have."
+        )
+
 
 _VALUES = (str, int, float, bool, list, dict)
 
 
-def _sample(record, place, ignore) -> _Sample:
+def _sample(told: _Record, ignore) -> _Sample:
+    """What decides, of a sample; what is large in it, its messages, is read again when needed."""
+    record, place = told.read(), told.place
     if not isinstance(record, dict):
         raise _not_an_object(place, record)
     unknown = sorted(set(record) - SAMPLE_FIELDS - set(ignore))
@@ -116,7 +163,13 @@ def _sample(record, place, ignore) -> _Sample:
             f"{place}: field {unknown[0]!r} is none of a sample in Inspect 0.3.285, and might "
             f'decide on the outcome. If it does not, say so: ignore=["{unknown[0]}"].'
         )
-    return _Sample(record, place)
+    sample = _Sample(record, place)
+    if told.member not in (None, f"samples/{sample.id}_epoch_{sample.epoch}.json"):
+        raise OutcomesError(
+            f"{place}: holds sample {sample.id!r} of epoch {sample.epoch}, not what its name says."
+        )
+    sample.messages = lambda: read_messages(told.read().get("messages") or [], place)
+    return sample
 
 
 def _not_an_object(place, value) -> OutcomesError:
@@ -138,36 +191,32 @@ def _trouble(record, place) -> str | None:
     return None
 
 
-def _unpacked(members, report, ignore):
+def _unpacked(members, report):
     names = members.names
     if members.repeated:
         report.note(f"{members.repeated} members of the archive are replaced by later ones")
     head = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
     if head is None:
         raise OutcomesError(f"{members.path}: no header.json; expected a log of Inspect.")
-    header = parsed(members.read(head), f"{members.path}, {head}")
-    samples = []
+
+    def read(name):
+        return parsed(members.read(name), f"{members.path}, {name}")
+
+    records = []
     for name in names:
         if name.startswith("samples/") and name.endswith(".json"):
-            place = f"{members.path}, {name}"
-            sample = _sample(parsed(members.read(name), place), place, ignore)
-            if name != f"samples/{sample.id}_epoch_{sample.epoch}.json":
-                raise OutcomesError(
-                    f"{place}: holds sample {sample.id!r} of epoch {sample.epoch}, not what its "
-                    "name says."
-                )
-            samples.append(sample)
+            records.append(_Record(f"{members.path}, {name}", name, partial(read, name)))
         elif not name.endswith(".json") or "/" not in name or name.startswith("_journal/"):
             continue
         else:
             report.skipped[f"member {name} of the archive is no sample"] += 1
-    return header, samples
+    return read(head), records
 
 
-def _heading(header, report, path) -> str | None:
+def _heading(header, report, path) -> str:
     spec = get(header, "eval", (dict,), str(path))
-    report.set(spec.get("model_generate_config"))
-    report.set((header.get("plan") or {}).get("config"))
+    report.set(part(spec, "model_generate_config", f"{path}, eval"))
+    report.set(part(part(header, "plan", str(path)), "config", f"{path}, plan"))
     status = header.get("status", "started")
     if status != "success":
         report.note(f"the run's status is {status!r}: it did not come to its end")
@@ -176,22 +225,18 @@ def _heading(header, report, path) -> str | None:
     return get(spec, "task", (str,), f"{path}, eval")
 
 
-def _rows(samples, scorer, threshold):
+def _rows(samples, scorer, report):
     for sample in samples:
         passed, reason = None, sample.reason
         if reason is None:
-            value = sample.values.get(scorer)
-            score = _number(value, f"{sample.place}, score {scorer!r}")
-            if value is None or math.isnan(score):
-                why = sample.why.get(scorer.partition("/")[0])
+            place = f"{sample.place}, score {scorer!r}"
+            value, why = sample.value(scorer)
+            score = _number(value, place)
+            if math.isnan(score):
                 reason = f"not scored: {why}" if why else "not scored"
             else:
-                passed = verdict(score, f"{sample.place}, score {scorer!r}", threshold)
-
-        def messages(sample=sample):
-            return read_messages(sample.messages or [], sample.place)
-
-        yield Attempt(sample.id, sample.epoch, passed, reason, messages)
+                passed = verdict(score, place, report)
+        yield Attempt(sample.id, sample.epoch, passed, reason, sample.messages)
 
 
 def _number(value, place) -> float:
@@ -212,12 +257,14 @@ def _number(value, place) -> float:
     )
 
 
-def _absent(header, samples, report):
+def _absent(header, samples, report, path):
     """Samples that were to be run, by the header, and are not in the log."""
-    spec = header["eval"]
-    ids = (spec.get("dataset") or {}).get("sample_ids")
-    epochs = (spec.get("config") or {}).get("epochs") or 1
-    if not isinstance(ids, list) or type(epochs) is not int:
+    spec, place = header["eval"], f"{path}, eval"
+    dataset, config = part(spec, "dataset", place), part(spec, "config", place)
+    ids = get(dataset, "sample_ids", (list, NONE), place) if "sample_ids" in dataset else None
+    epochs = get(config, "epochs", (int, NONE), place) if "epochs" in config else None
+    epochs = epochs or 1
+    if ids is None:
         report.note("the header does not list its samples; whether any lacks cannot be told")
         return
     there = {(str(sample.id), sample.epoch) for sample in samples}

@@ -12,6 +12,7 @@ from lib.importers.log import (
     Attempt,
     Imported,
     ImportReport,
+    Untried,
     choose,
     collect,
     get,
@@ -31,6 +32,8 @@ def read_lists(
     """Read rows with a list of true, false or null, one an attempt (.jsonl, .json, .parquet).
 
     task, flags: the columns with the task's name and with the list, where several could be meant.
+    A row that comes again for a task replaces the earlier one whole. An empty list is a task
+    without attempts, which the report names.
     Raises OutcomesError naming file and row.
     """
     path = Path(path)
@@ -40,10 +43,10 @@ def read_lists(
 
 def _attempts(path, report, task, flags):
     alike = None
-    for place, row in _rows(path):
+    for record, (place, row) in enumerate(_rows(path)):
         if alike is None:
             flags = choose(_lists(row, FLAGS), flags, "flags", "list of verdicts", place)
-            task = choose([n for n in TASKS if n in row], task, "task", "name of a task", place)
+            task = choose([n for n in TASKS if n in row], task, "task", "name of tasks", place)
             report.scorer = flags
             alike = Alike(*_BESIDE, typed=[task])
         alike.check(row, place)
@@ -53,14 +56,18 @@ def _attempts(path, report, task, flags):
             beside = row.get(column)
             if isinstance(beside, list) and len(beside) != len(verdicts):
                 raise OutcomesError(
-                    f"{place}: {len(verdicts)} verdicts in {flags!r} for {len(beside)} {column}."
+                    f"{place}: {flags!r} is a list of {len(verdicts)} and {column!r} of "
+                    f"{len(beside)}; expected a verdict for each."
                 )
+        if not verdicts:
+            yield Untried(name, f"an empty list in {flags!r}")
         for number, passed in enumerate(verdicts):
             if type(passed) not in (bool, NONE):
                 raise OutcomesError(
                     f"{place}, {flags!r}: got {passed!r}, expected true, false or null."
                 )
-            yield Attempt(name, number, passed, "null in the list" if passed is None else None)
+            reason = "null in the list" if passed is None else None
+            yield Attempt(name, number, passed, reason, record=record)
 
 
 def _lists(row, names) -> list[str]:
@@ -69,8 +76,10 @@ def _lists(row, names) -> list[str]:
 
 def is_lists(row: dict) -> bool:
     """Whether a row looks like one of these."""
+    named = any(name in row for name in TASKS)
     return any(
-        row[name] and all(type(v) in (bool, NONE) for v in row[name]) for name in _lists(row, FLAGS)
+        (row[name] or named) and all(type(v) in (bool, NONE) for v in row[name])
+        for name in _lists(row, FLAGS)
     )
 
 

@@ -1,11 +1,12 @@
 """lm-evaluation-harness: `samples_<task>_<date>.jsonl` (checked against lm-eval 0.4.13)."""
 
+import math
 import re
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from lib.importers.folders import files_below
 from lib.importers.log import (
     Alike,
     Attempt,
@@ -14,8 +15,12 @@ from lib.importers.log import (
     ImportReport,
     choose,
     collect,
+    error_measure,
     get,
+    json_document,
     json_lines,
+    measures_errors,
+    option,
     verdict,
 )
 from lib.outcomes import OutcomesError
@@ -31,48 +36,46 @@ def read_lm_eval(
     *,
     metric: str | None = None,
     filter: str | None = None,  # the tool's own word
+    model: str | None = None,
     reruns: str | None = None,
     threshold: float | None = None,
     **cell,
 ) -> Imported:
     """Read a samples file, or all samples files of a folder; a document is a task.
 
-    metric, filter: which of the metrics and filters counts, where rows have several.
-    reruns: what a document that comes again is, in another file or further down in one: "attempts"
-    numbers it on as a further attempt, "last" lets it replace the earlier. Within a file "last" is
-    taken where nothing is said; for several files of one task one must be chosen.
+    metric, filter: which of the metrics and filters counts, where there are several; every file
+    must have it.  model: which, where the folder holds logs of several: by the results file beside
+    the samples, or else by the folder they are in, which the tool names after the model.
+    reruns: what the files are where several hold one task: "attempts" numbers a document that comes
+    again on as a further attempt; "last" takes the newest file, whole. One must be chosen. A
+    document that comes again within a file replaces the earlier, unless they are "attempts".
     threshold: the score from which on an attempt is a success, where scores are neither 0 nor 1.
 
     A document may have several responses (`repeats`). Where the filter keeps them all
     (take_first_k) and the metric is exact_match or pass@1, each was scored. Where it keeps one
     (take_first, the default, or a vote), that one was scored, and the others are missing.
-    Raises OutcomesError naming file and line.
+    Raises OutcomesError naming file and line, or the files that do not go together.
     """
     path = Path(path)
-    files = sorted(path.rglob("samples_*.jsonl*")) if path.is_dir() else [path]
-    report = ImportReport("lm-evaluation-harness", [str(file) for file in files])
-    if not files:
-        raise OutcomesError(f"{path}: no samples_*.jsonl; run lm_eval with --log_samples.")
+    report = ImportReport("lm-evaluation-harness")
+    report.succeed_from(threshold)
     if reruns not in (None, "last", "attempts"):
         raise OutcomesError(f'reruns={reruns!r}: expected "attempts" or "last".')
-    tasks = [_task(file) for file in files]
-    twice = next((task for task in tasks if tasks.count(task) > 1), None)
-    if twice is not None and reruns is None:
-        raise OutcomesError(
-            f"{path}: {tasks.count(twice)} files hold the task {twice!r}. Say what the later ones "
-            'are: reruns="attempts" (further attempts) or reruns="last" (the newest counts).'
-        )
-    rows = _rows(files, tasks, report, _Choice(metric, filter, threshold), reruns == "attempts")
-    return collect(rows, report, **cell)
+    files = sorted(files_below(path, "samples_*.jsonl*")) if path.is_dir() else [path]
+    if not files:
+        raise OutcomesError(f"{path}: no samples_*.jsonl; run lm_eval with --log_samples.")
+    results = _results(files)
+    files = _of_one_model(path, files, results, model, report)
+    files = _runs(path, files, reruns, report)
+    report.files = [str(file) for file in files]
+    files, settled = _with_filter(path, files, filter, report)
+    metric = _with_metric(path, files, results, settled, metric)
+    report.scorer = f"{metric}, filter {settled}"
+    rows = _chosen(files, settled, report, asked=filter is not None)
+    return collect(_attempts(rows, metric, report, reruns == "attempts"), report, **cell)
 
 
-@dataclass
-class _Choice:
-    """Which rows and which of their numbers count; what was not chosen is settled by the first."""
-
-    metric: str | None
-    filter: str | None
-    threshold: float | None
+# --- which files, which filter, which metric ------------------------------------------------------
 
 
 def _task(file) -> str:
@@ -80,27 +83,158 @@ def _task(file) -> str:
     return named["task"] if named else "default"
 
 
-def _rows(files, tasks, report, choice, numbered_on):
-    given, seen = choice.filter, Counter()
-    for file, task in zip(files, tasks, strict=True):
-        alike = Alike("metrics", "filter", "target", "doc_hash")
-        listed = None
-        for number, row in json_lines(file):
-            place = f"{file}, line {number}"
+def _date(file) -> str:
+    named = _NAME.match(file.name)
+    return named["date"] if named else ""
+
+
+def _results(files) -> dict[Path, dict]:
+    """What the tool's results file beside each file of samples holds; {} where there is none."""
+    read = {}
+    for file in files:
+        beside = sorted(file.parent.glob(f"*_{_date(file)}.json")) if _date(file) else []
+        read |= {one: json_document(one) for one in beside if one not in read}
+        read[file] = next((read[one] for one in beside if isinstance(read[one], dict)), {})
+    return read
+
+
+def _of_one_model(path, files, results, model, report) -> list[Path]:
+    """The files of the model that was asked for, or of the only one."""
+    models = {}
+    for file in files:
+        name = results[file].get("model_name")
+        models[file] = name if isinstance(name, str) and name else file.absolute().parent.name
+    place = str(path)
+    if len(set(models.values())) > 1:
+        place += " (its files are told apart by the results file beside them, or else their folder)"
+    model = choose(models.values(), model, "model", "model", place)
+    for file in files:
+        if models[file] != model:
+            report.skipped[f"files of the model {models[file]!r}"] += 1
+    kept = [file for file in files if models[file] == model]
+    configs = [results[file].get("config") for file in kept]
+    arguments = {str(one["model_args"]): 1 for one in configs if _has(one, "model_args")}
+    if len(arguments) > 1:
+        report.note(f"{model!r} was run with unlike model_args: {'; '.join(arguments)}")
+    return kept
+
+
+def _has(value, name) -> bool:
+    return isinstance(value, dict) and name in value
+
+
+def _runs(path, files, reruns, report) -> list[Path]:
+    """The files to read, oldest first: of several with one task the newest, or all of them."""
+    files = sorted(files, key=lambda file: (_task(file), _date(file), str(file)))
+    newest = {_task(file): file for file in files}
+    earlier = [file for file in files if newest[_task(file)] is not file]
+    if not earlier or reruns == "attempts":
+        return files
+    if reruns is None:
+        task = _task(earlier[0])
+        held = sum(_task(file) == task for file in files)
+        raise OutcomesError(
+            f"{path}: {held} files hold the task {task!r}. Say what the later ones are: "
+            f"{option('reruns', 'attempts')}: further attempts; or {option('reruns', 'last')}: the "
+            "newest counts, whole."
+        )
+    for file in earlier:
+        of = newest[_task(file)]
+        report.skipped[f"file {file.name}, an earlier run than {of.name}, which counts whole"] += 1
+    return list(newest.values())
+
+
+def _with_filter(path, files, given, report):
+    """The files that hold rows, and the filter: the one asked for, or the only one."""
+    heads = {file: next(_placed(file), None) for file in files}
+    for file in [file for file, head in heads.items() if head is None]:
+        report.skipped[f"file {file.name} holds no rows"] += 1
+        del heads[file]
+    if not heads:
+        raise OutcomesError(f"{path}: no attempts; expected a log of some.")
+    if given is None:
+        found = {file: [_filter(*head)] for file, head in heads.items()}
+    else:
+        found = {file: _filters(file, given) for file in heads}
+    return list(heads), _in_all(path, found, given, "filter")
+
+
+def _with_metric(path, files, results, filter, given) -> str:
+    """The metric: the one asked for, or the only one that says of a response that it is right."""
+    found, lower = {}, {}
+    for file in files:
+        place, row = next(one for one in _placed(file) if _filter(*one) == filter)
+        told = results[file].get("higher_is_better")
+        told = told.get(_task(file)) if isinstance(told, dict) else None
+        names = _metrics(row, place)
+        lower |= {
+            n: place for n in names if measures_errors(n) or (_has(told, n) and told[n] is False)
+        }
+        found[file] = [name for name in names if name not in lower or name == given]
+    if given in lower or (lower and not any(found.values())):
+        name = given or next(iter(lower))
+        raise error_measure(name, lower[name])
+    return _in_all(path, found, given, "metric")
+
+
+def _in_all(path, found, given, what) -> str:
+    """The name that was asked for, or the only one, which each of the files must have."""
+    unlike = len({tuple(names) for names in found.values()}) > 1
+    place = f"{path} ({_listing(found)})" if unlike else str(path)
+    names = [name for names in found.values() for name in names]
+    given = choose(names, given, what, what, place)
+    if any(given not in names for names in found.values()):
+        raise OutcomesError(
+            f"{path}: not all files have the {what} {given!r}: {_listing(found)}. Choose one that "
+            "all have, or put the files of each into a folder of their own."
+        )
+    return given
+
+
+def _listing(found) -> str:
+    """Which files have what: 'a' in x.jsonl; 'a', 'b' in y.jsonl and 3 more."""
+    files = {}
+    for file, names in found.items():
+        files.setdefault(", ".join(map(repr, names)) or "none", []).append(file.name)
+    return "; ".join(
+        f"{names} in {of[0]}" + (f" and {len(of) - 1} more" if of[1:] else "")
+        for names, of in files.items()
+    )
+
+
+def _placed(file):
+    return ((f"{file}, line {number}", row) for number, row in json_lines(file))
+
+
+def _filter(place, row) -> str:
+    return get(row, "filter", (str,), place)
+
+
+def _filters(file, enough=None) -> list[str]:
+    """The filters of a file, up to the one that is enough."""
+    seen = {}
+    for place, row in _placed(file):
+        seen[_filter(place, row)] = None
+        if enough in seen:
+            break
+    return list(seen)
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _chosen(files, filter, report, asked):
+    """The rows of a filter, as (benchmark, what they tell); of others none may be unless asked."""
+    for file in files:
+        alike, listed = Alike("metrics", "filter", "target", "doc_hash"), None
+        for place, row in _placed(file):
             alike.check(row, place)
-            name = get(row, "filter", (str,), place)
-            seen[name] += 1
-            if choice.filter is None:
-                choice.filter = name
-            if name != choice.filter:
-                if given is None:
-                    choose(_filters(files), None, "filter", "filter", str(file))
+            name = _filter(place, row)
+            if name != filter:
+                if not asked:
+                    choose(_filters(file), None, "filter", "filter", str(file))
+                report.skipped[f"rows of the filter {name!r}"] += 1
                 continue
-            if choice.metric is None or not report.scorer:
-                choice.metric = choose(
-                    _metrics(row, place), choice.metric, "metric", "metric", place
-                )
-                report.scorer = f"{choice.metric}, filter {choice.filter}"
             read = _Responses(row, place)
             if listed is None:
                 listed = read.listed
@@ -110,16 +244,7 @@ def _rows(files, tasks, report, choice, numbered_on):
                     "rows, or the reverse; expected the same in all rows of a filter."
                 )
             report.set(read.settings)
-            yield from _attempts(read, task, choice, report, numbered_on)
-    if choice.filter not in seen:
-        choose(seen, choice.filter, "filter", "filter", ", ".join(map(str, files)))
-    for name in seen:
-        if name != choice.filter:
-            report.skipped[f"rows of the filter {name!r}"] = seen[name]
-
-
-def _filters(files) -> list[str]:
-    return list({row["filter"]: None for file in files for _, row in json_lines(file)})
+            yield _task(file), read
 
 
 class _Responses:
@@ -161,65 +286,103 @@ class _Responses:
         return [*made, Message("assistant", text if isinstance(text, str) else str(text))]
 
 
-def _attempts(read, task, choice, report, numbered_on):
-    value = get(read.row, choice.metric, (int, float, bool), read.place)
-    where = f"{read.place}, {choice.metric!r}"
-    n, scored = len(read.texts), len(read.kept) if read.listed else 1
-    if scored > n or scored == 0:
-        raise OutcomesError(f"{read.place}: {scored} filtered responses of {n}.")
-    if scored == 1:
-        passed = [verdict(value, where, choice.threshold)]
-        if n > 1:
-            report.note(
-                f"documents have several responses, and filter {choice.filter!r} keeps one, which "
-                "alone was scored. If it is voted for rather than the first, its score is not that "
-                "of an attempt. To have all scored, run lm_eval with the filter take_first_k."
-            )
-    else:
-        c = _successes(value, scored, choice.metric, read, where)
-        passed = [text == read.target for text in read.kept]
-        if sum(passed) != c:  # compared after changes that the log does not tell
+def _attempts(rows, metric, report, numbered_on):
+    for record, (benchmark, read) in enumerate(rows):
+        where = f"{read.place}, {metric!r}"
+        n, scored = len(read.texts), len(read.kept) if read.listed else 1
+        if scored > n or scored == 0:
+            raise OutcomesError(f"{read.place}: {scored} filtered responses of {n}.")
+        value = get(read.row, metric, (int, float, bool), read.place)
+        passed = _verdicts(value, read, metric, where, report)
+        if isinstance(passed, int):
             if numbered_on:
                 raise OutcomesError(
-                    f'{where}: tells how many responses succeeded and not which; reruns="attempts" '
-                    "needs that. Import the files one by one and add up their counts."
+                    f"{where}: tells how many responses succeeded and not which, and reruns that "
+                    "are further attempts need that. Import the files one by one and add up their "
+                    "counts."
                 )
-            yield Counted(read.doc, scored, c, n - scored, task)
-            return
-    reason = f"not among the {scored} of {n} responses that were scored"
-    for number in range(n):
-        yield Attempt(
-            read.doc,
-            None if numbered_on else number,
-            passed[number] if number < scored else None,
-            None if number < scored else reason,
-            partial(read.messages, number),
-            task,
-        )
+            yield Counted(read.doc, scored, passed, n - scored, benchmark)
+            continue
+        if scored == 1 < n:
+            report.note(
+                "documents have several responses, and the filter keeps one, which alone was "
+                "scored. If it is voted for rather than the first, its score is not that of an "
+                "attempt. To have all scored, run lm_eval with the filter take_first_k."
+            )
+        reason = f"not among the {scored} of {n} responses that were scored"
+        for number in range(n):
+            yield Attempt(
+                read.doc,
+                None if numbered_on else number,
+                passed[number] if number < scored else None,
+                None if number < scored else reason,
+                partial(read.messages, number),
+                benchmark,
+                None if numbered_on else record,
+            )
 
 
-def _successes(value, n, metric, read, where) -> int:
+def _verdicts(value, read, metric, where, report) -> list[bool] | int:
+    """The verdict on each scored response, or how many succeeded where that is all that is told."""
+    if not read.listed or len(read.kept) == 1:
+        return [verdict(value, where, report)]
+    c = _successes(value, len(read.kept), metric, read, where, report)
+    passed = [text == read.target for text in read.kept]
+    return passed if sum(passed) == c else c  # compared after changes that the log does not tell
+
+
+def _successes(value, n, metric, read, where, report) -> int:
     """How many of n responses succeeded, of a metric that is their share."""
     if metric not in _SHARES:
         raise OutcomesError(
             f"{where}: one number for {n} responses; which succeeded cannot be told from it. "
             f"Expected {', '.join(_SHARES)}, or a filter that keeps one response."
         )
+    if type(value) is bool:
+        raise OutcomesError(
+            f"{where}: one {str(value).lower()} for {n} responses: only one of them was scored, or "
+            "all at once, and which cannot be told. Expected the share that succeeded, such as "
+            f"{1 / n:g}, or a filter that keeps one response."
+        )
+    if report.threshold is not None:
+        raise OutcomesError(
+            f"{where}: a share of {n} responses, to which a threshold does not apply, since each "
+            "was scored right or wrong. Leave the threshold out."
+        )
     if metric == "exact_match" and read.target.startswith("["):
         raise OutcomesError(
             f"{where}: with several targets, the tool writes 1 where any of the {n} responses is "
             "right; how many are cannot be told."
         )
-    c = round(value * n) if value == value else -1
+    c = round(value * n) if math.isfinite(value) else -1
     if not 0 <= c <= n or abs(value * n - c) > 1e-6:
         raise OutcomesError(f"{where}: {value} is no share of {n} responses.")
+    if metric == "exact_match" and c not in _possible(read):
+        raise OutcomesError(
+            f"{where}: says that {c} of {n} responses are right, which 'filtered_resps' "
+            f"contradicts: {read.kept.count(read.target)} are the target, and equal ones are right "
+            "or wrong together. Is the row altered, or of two runs?"
+        )
     return c
+
+
+def _possible(read) -> set[int]:
+    """How many of the kept responses can be right, as equal texts are, and the target always."""
+    groups = Counter(read.kept)
+    sums = {groups.pop(read.target, 0)}
+    for size in groups.values():
+        sums |= {total + size for total in sums}
+    return sums
 
 
 def _metrics(row, place) -> list[str]:
     """The metrics of a row: as it lists them, or (before 0.4.5) its numbers."""
     if "metrics" in row:
         named = get(row, "metrics", (list,), place)
+        if any(type(name) is not str for name in named):
+            raise OutcomesError(
+                f"{place}, 'metrics': got {named!r:.80}, expected names of metrics."
+            )
     else:
         named = [name for name, value in row.items() if type(value) in (int, float, bool)]
         named = [name for name in named if name != "doc_id"]

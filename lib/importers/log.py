@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import math
+import re
 import sys
 import zlib
 from collections import Counter
@@ -14,6 +16,7 @@ import pandas as pd
 
 from lib import outcomes
 from lib.outcomes import OutcomesError
+from lib.outcomes.values import as_text, is_name
 from lib.trajectory import Message, Rollout, TrajectoryError
 
 SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "n")
@@ -26,6 +29,14 @@ _OTHER_NAMES = {
     "num_choices": "n",
 }
 _LONGEST_LINE = 2**28
+_LONGEST_NUMBER = 300
+"""Digits of a whole number that a float can still hold."""
+
+_LOWER_IS_BETTER = re.compile(
+    r"(^|[^a-z])(wer|cer|ter|mer|perplexity|ppl|bits_per_byte|bpb|brier|nll|loss|mse|rmse|mae|ece|"
+    r"error|errors)($|[^a-z])",
+    re.IGNORECASE,
+)
 
 
 class Attempt(NamedTuple):
@@ -33,6 +44,8 @@ class Attempt(NamedTuple):
 
     attempt: its number, or None for the next of its task.  passed: None needs a reason.
     messages: makes the attempt's messages when they are asked for, or None where the log has none.
+    record: the number of the record it is from, where a record holds all attempts at its task: a
+    later record of the task then replaces an earlier one whole, whichever holds more.
     """
 
     task: str | int
@@ -40,6 +53,15 @@ class Attempt(NamedTuple):
     passed: bool | None
     reason: str | None = None
     messages: Callable[[], Iterable[Message]] | None = None
+    benchmark: str | None = None
+    record: int | None = None
+
+
+class Untried(NamedTuple):
+    """A task that a log names without an attempt at it, and how it comes to have none."""
+
+    task: str | int
+    reason: str
     benchmark: str | None = None
 
 
@@ -59,6 +81,9 @@ class ImportReport:
 
     missing: attempts without a score, by reason.  duplicates: rows that a later one replaced.
     skipped: rows or parts of the log that are no attempts, by reason.
+    untried: tasks without an attempt, by reason; they are not in the table, nor among `tasks`.
+    threshold: scores from there on are successes; None where scores are 1 and 0.
+    scores: the lowest and the highest score that was judged by the threshold.
     settings: decoding settings that the log records; several values where it has several.
     unequal, tried: the fewest and the most attempts of a task, scored ones and all.
     """
@@ -73,19 +98,50 @@ class ImportReport:
     missing: dict[str, int] = field(default_factory=dict)
     duplicates: int = 0
     skipped: Counter = field(default_factory=Counter)
+    untried: dict[str, list[str]] = field(default_factory=dict)
+    threshold: float | None = None
+    scores: tuple[float, float] = (math.inf, -math.inf)
     settings: dict[str, list] = field(default_factory=dict)
     unequal: tuple[int, int] = (0, 0)
     tried: tuple[int, int] = (0, 0)
     notes: list[str] = field(default_factory=list)
 
     def set(self, settings: dict | None) -> None:
-        """Note the decoding settings among the items of a mapping; other items are left alone."""
+        """Note the decoding settings among the items of a mapping; other items are left alone.
+
+        Raises OutcomesError where they are no mapping, or a setting is no number.
+        """
+        if not isinstance(settings, dict | NONE):
+            raise OutcomesError(
+                f"{_shortened(self.files)}: the decoding settings are {_shown(settings)}; expected "
+                'an object, such as {"temperature": 0.7}.'
+            )
         for name, value in (settings or {}).items():
             name = _OTHER_NAMES.get(name, name)
-            if name in SETTINGS and isinstance(value, int | float):
-                values = self.settings.setdefault(name, [])
-                if value not in values:
-                    values.append(value)
+            if name not in SETTINGS or value is None:
+                continue
+            number = _number(value)
+            if number is None:
+                raise OutcomesError(
+                    f"{_shortened(self.files)}: the setting {name!r} is {_shown(value)}; expected "
+                    "a number, or null."
+                )
+            values = self.settings.setdefault(name, [])
+            if number not in values:
+                values.append(number)
+
+    def succeed_from(self, threshold: float | None) -> None:
+        """Let scores from `threshold` on be successes; None leaves that to scores of 1 and 0.
+
+        Raises OutcomesError for anything but a finite number.
+        """
+        finite = type(threshold) in (int, float) and math.isfinite(threshold)
+        if threshold is not None and not finite:
+            raise OutcomesError(
+                f"threshold: got {_shown(threshold)}, expected a finite number, such as "
+                f"{option('threshold', 1.0)}."
+            )
+        self.threshold = threshold
 
     def note(self, text: str) -> None:
         """Say a thing once."""
@@ -101,6 +157,8 @@ class ImportReport:
         ]
         if self.scorer:
             told.append(f"scored by {self.scorer}")
+        if self.threshold is not None:
+            told.append(f"success: score >= {self.threshold} (the threshold){self._seen()}")
         least, most = self.unequal
         if least != most:
             told.append(f"tasks have {least} to {most} scored attempts")
@@ -108,9 +166,16 @@ class ImportReport:
         if self.duplicates:
             told.append(f"{_count(self.duplicates, 'row')} repeated by a later one, which counts")
         told += [f"skipped: {n}, {why}" for why, n in self.skipped.items()]
+        for why, tasks in self.untried.items():
+            named = _shortened([repr(task) for task in tasks])
+            told.append(f"without an attempt: {_count(len(tasks), 'task')}, {why} ({named})")
         for name, values in self.settings.items():
             told.append(f"{name}: {', '.join(map(str, values))}")
         return told + self.notes
+
+    def _seen(self) -> str:
+        low, high = self.scores
+        return f"; scores run from {low} to {high}" if low <= high else ""
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -126,7 +191,7 @@ class Imported:
 
 
 def collect(
-    rows: Iterable[Attempt | Counted],
+    rows: Iterable[Attempt | Counted | Untried],
     report: ImportReport,
     *,
     arm: str = "base",
@@ -138,35 +203,108 @@ def collect(
 
     benchmark: a name for all rows; None keeps what the log says.
     trajectories: also keep every attempt's messages, as rollouts, in memory.
-    Raises OutcomesError where the log holds no attempt.
+    Raises OutcomesError where the log holds no attempt, or a task's name is none. Warns, with
+    OutcomesWarning, where the threshold is below or above all scores.
     """
-    columns = {name: [] for name in ("benchmark", "task", "attempt", "passed", "reason")}
-    counted, next_number, rollouts = [], Counter(), {}
+    columns = {name: [] for name in ("benchmark", "task", "attempt", "passed", "reason", "run")}
+    counted, next_number, rollouts, untried, runs, names = [], Counter(), {}, {}, _Runs(), {}
     for row in rows:
-        cell = sys.intern(benchmark or row.benchmark or "default")
-        task = sys.intern(str(row.task))
+        cell = benchmark or row.benchmark or "default"
+        cell = names.get(cell) or _name(cell, "benchmark", report, names)
+        task = names.get(row.task) or _name(row.task, "task", report, names)
+        run = runs.of((cell, task), row)
+        if isinstance(row, Untried):
+            untried[cell, task] = run, row.reason
+            continue
         if isinstance(row, Counted):
-            counted.append((cell, task, row.n, row.c, row.missing))
+            counted.append((cell, task, row.n, row.c, row.missing, run))
             continue
         number = next_number[cell, task] if row.attempt is None else row.attempt
         next_number[cell, task] += row.attempt is None
-        reason = sys.intern(row.reason or "no reason given") if row.passed is None else None
+        reason = None
+        if row.passed is None:
+            reason = sys.intern(as_text(row.reason) or "no reason given")
         for values, value in zip(
-            columns.values(), (cell, task, number, row.passed, reason), strict=True
+            columns.values(), (cell, task, number, row.passed, reason, run), strict=True
         ):
             values.append(value)
         if trajectories and row.messages is not None:
             made = (cell, pair, arm, task, number, row.passed, reason or "")
-            rollouts[cell, task, number] = _rollout(report, made, row.messages)
-    table = pd.DataFrame(columns).assign(pair=pair, arm=arm)
-    if table.empty and not counted:
+            rollouts[cell, task, number] = run, _rollout(report, made, row.messages)
+    for (cell, task), (run, reason) in untried.items():
+        if runs.is_last(cell, task, run):
+            report.untried.setdefault(reason, []).append(task)
+    runs.tell(report)
+    table = runs.latest(pd.DataFrame(columns))
+    of_counts = ["benchmark", "task", "n", "c", "missing", "run"]
+    counts = runs.latest(pd.DataFrame(counted, columns=of_counts))
+    if table.empty and counts.empty:
         raise OutcomesError(f"{_shortened(report.files)}: no attempts; expected a log of some.")
     repeated = table.duplicated(["benchmark", "task", "attempt"], keep="last")
     report.duplicates += int(repeated.sum())
-    table = outcomes.validate(table[~repeated], source=report.format) if len(table) else None
-    if counted:
-        table = _with_counted(table, counted, report, pair, arm)
-    return Imported(complete(table, report), report, tuple(rollouts.values()))
+    table, source = table[~repeated].assign(pair=pair, arm=arm), _shortened(report.files)
+    if len(table):
+        table = outcomes.validate(table, source=source)
+    if len(counts):  # counts of all tasks, since of some the log tells no more
+        if len(table):
+            counts = pd.concat([outcomes.counts(table)[list(counts)], counts], ignore_index=True)
+        table = outcomes.validate(counts.assign(pair=pair, arm=arm), source=source)
+    kept = tuple(one for key, (run, one) in rollouts.items() if runs.is_last(*key[:2], run))
+    _doubt_threshold(report)
+    return Imported(complete(table, report), report, kept)
+
+
+class _Runs:
+    """Which rows of a task are of its last run, where a log holds a task as a whole repeatedly."""
+
+    def __init__(self):
+        self.records, self.sizes = {}, {}
+
+    def of(self, key, row) -> int:
+        """The number of the run that a row is of; rows are told in their order."""
+        record = row.record if isinstance(row, Attempt) else object()
+        sizes = self.sizes.get(key)
+        if sizes is None or record != self.records[key]:
+            self.records[key] = record
+            sizes = self.sizes.setdefault(key, [])
+            sizes.append(0)
+        if not isinstance(row, Untried):
+            sizes[-1] += row.n + row.missing if isinstance(row, Counted) else 1
+        return len(sizes) - 1
+
+    def is_last(self, cell, task, run) -> bool:
+        return run == len(self.sizes[cell, task]) - 1
+
+    def latest(self, table) -> pd.DataFrame:
+        """The rows of each task's last run, without the column `run`."""
+        if max(map(len, self.sizes.values()), default=0) > 1:
+            rows = zip(table["benchmark"], table["task"], table["run"], strict=True)
+            table = table[pd.Series([self.is_last(*row) for row in rows], table.index, dtype=bool)]
+        return table.drop(columns="run")
+
+    def tell(self, report) -> None:
+        """Report the attempts of earlier runs, above all where a run is longer than another."""
+        again = {key: sizes for key, sizes in self.sizes.items() if len(sizes) > 1}
+        report.duplicates += sum(sum(sizes[:-1]) for sizes in again.values())
+        unlike = {key: sizes for key, sizes in again.items() if len(set(sizes)) > 1}
+        if unlike:
+            (_, task), sizes = next(iter(unlike.items()))
+            report.note(
+                f"{_count(len(unlike), 'task')} came again with another number of attempts "
+                f"({task!r}: {', then '.join(map(str, sizes))}), as where a log holds two runs; of "
+                f"each task the last counts, whole ({len(self.sizes) - len(again)} came once)"
+            )
+
+
+def _name(value, what, report, names) -> str:
+    """A name as text, also noted in `names`, since many rows have the same."""
+    name = names[value] = str(value)
+    if not is_name(name):
+        raise OutcomesError(
+            f"{_shortened(report.files)}: the {what} {name!r} is no name; expected text, not "
+            "empty, that UTF-8 can write."
+        )
+    return name
 
 
 def _rollout(report, head, messages) -> Rollout:
@@ -177,15 +315,18 @@ def _rollout(report, head, messages) -> Rollout:
         raise OutcomesError(f"task {head[3]!r}, attempt {head[4]}: {error}") from error
 
 
-def _with_counted(table, counted, report, pair, arm):
-    """Counts of all tasks, since of some the log tells no more."""
-    names = ["benchmark", "task", "n", "c", "missing"]
-    counts = pd.DataFrame(counted, columns=["benchmark", "task", "n", "c", "missing"])
-    if table is not None:
-        counts = pd.concat([outcomes.counts(table)[names], counts], ignore_index=True)
-    repeated = counts.duplicated(["benchmark", "task"], keep="last")
-    report.duplicates += int(repeated.sum())
-    return outcomes.validate(counts[~repeated].assign(pair=pair, arm=arm), source=report.format)
+def _doubt_threshold(report) -> None:
+    """Warn where a threshold is below or above all scores: it may be of another scale."""
+    low, high = report.scores
+    if report.threshold is None or low > high or low <= report.threshold <= high:
+        return
+    which = "success" if low > report.threshold else "failure"
+    said = (
+        f"{_shortened(report.files)}: every score is a {which} by the threshold "
+        f"{report.threshold}, since scores run from {low} to {high}. Is it on the scores' scale?"
+    )
+    report.note(said)
+    outcomes.warn(said)
 
 
 def complete(table: pd.DataFrame, report: ImportReport) -> pd.DataFrame:
@@ -256,7 +397,8 @@ def json_document(path: Path) -> Any:
 def parsed(raw: bytes, place: str, kind=dict) -> Any:
     """JSON as Python values, NaN allowed; OutcomesError naming the place for anything else."""
     try:
-        value = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
+        text = raw.decode("utf-8-sig")
+        value = json.loads(text, object_pairs_hook=_object, parse_int=_whole)
         if not isinstance(value, kind):
             raise ValueError(f"{type(value).__name__} where an object was expected")
     except (ValueError, RecursionError) as error:
@@ -275,6 +417,13 @@ def _object(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is there twice")
     return row
+
+
+def _whole(digits):
+    """A whole number; one beyond all floats is no score, count or setting, and is refused."""
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
 
 
 def get(record: dict, name: str, kinds: tuple[type, ...], place: str, what: str = "") -> Any:
@@ -318,20 +467,42 @@ class Alike:
         return type(value).__name__ if name in self.typed else True
 
 
-def verdict(value: Any, place: str, threshold: float | None) -> bool:
-    """Whether a score is a success: 1 and 0, or at least `threshold` where that was given."""
-    if type(value) not in (bool, int, float) or value != value:
+def verdict(value: Any, place: str, report: ImportReport) -> bool:
+    """Whether a score is a success: 1 and 0, or by the threshold of the report, if it has one."""
+    if type(value) not in (bool, int, float) or not math.isfinite(value):
         raise OutcomesError(
-            f"{place}: got {_shown(value)}, expected a score: a number, or a boolean."
+            f"{place}: got {_shown(value)}, expected a score: a finite number, or a boolean."
         )
-    if threshold is not None:
-        return value >= threshold
+    if report.threshold is not None:
+        low, high = report.scores
+        report.scores = min(low, value), max(high, value)
+        return value >= report.threshold
     if value not in (0, 1):
         raise OutcomesError(
             f"{place}: the score {value} is neither 0 nor 1. Say from which score on an attempt is "
-            "a success: threshold=1.0."
+            f"a success: {option('threshold', 1.0)}."
         )
     return bool(value)
+
+
+def measures_errors(scorer: str) -> bool:
+    """Whether a score's name is that of an error measure: wer, perplexity, brier_score, ..."""
+    return _LOWER_IS_BETTER.search(scorer) is not None
+
+
+def error_measure(scorer: str, place: str) -> OutcomesError:
+    """The error that refuses a score that is better the lower."""
+    return OutcomesError(
+        f"{place}: {scorer!r} is better the lower, and a success is a score of 1, or from a "
+        "threshold up. Choose another score, or turn this one into passed or not in a table (task, "
+        "attempt, passed)."
+    )
+
+
+def option(name: str, value: Any) -> str:
+    """How a reader of logs is told to choose something, in Python and on the command line."""
+    spelled = f'"{value}"' if isinstance(value, str) else value
+    return f"{name}={spelled} (on the command line: --choose {name}={value})"
 
 
 def choose(candidates: Iterable[str], given: str | None, argument: str, what: str, place: str):
@@ -343,10 +514,23 @@ def choose(candidates: Iterable[str], given: str | None, argument: str, what: st
             raise OutcomesError(f"{place}: no {what} {given!r}; it has {listed}.")
         return given
     if len(candidates) != 1:
-        said = f"several {what}s" if candidates else f"no {what}"
-        hint = f' Choose one: {argument}="{candidates[0]}".' if candidates else ""
+        head, of, rest = what.partition(" of ")
+        said = f"several {head}s{of}{rest}" if candidates else f"no {what}"
+        hint = f" Choose one: {option(argument, candidates[0])}." if candidates else ""
         raise OutcomesError(f"{place}: {said} ({listed}).{hint}")
     return candidates[0]
+
+
+def _number(value) -> int | float | None:
+    """The finite number that a value is, or spells; None for any other."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if type(value) not in (int, float) or not math.isfinite(value):
+        return None
+    return value
 
 
 def _shown(value) -> str:

@@ -5,8 +5,9 @@ import json
 import zlib
 from pathlib import Path
 
+from lib.importers.folders import files_below
 from lib.importers.lists import is_lists
-from lib.importers.log import json_document, parsed
+from lib.importers.log import json_document, option, parsed
 from lib.outcomes import OutcomesError
 
 _ROWS = {
@@ -41,7 +42,7 @@ def recognise(path: str | Path) -> str:
         return "lists" if is_lists(_first_of_parquet(path)) else "table"
     if start == b"PK\x03\x04":
         return "inspect"
-    if path.name.endswith((".csv", ".csv.gz")):
+    if path.name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         return "table"
     if not start:
         raise OutcomesError(f"{path}: the file is empty; expected a log.")
@@ -58,12 +59,12 @@ def recognise(path: str | Path) -> str:
 
 
 def _of_folder(path) -> str:
-    found = [name for name, pattern in _IN_FOLDERS.items() if next(path.rglob(pattern), None)]
+    found = [name for name, pattern in _IN_FOLDERS.items() if files_below(path, pattern)]
     if len(found) != 1:
         said = f"files of {' and '.join(found)}" if found else "no log that is known here"
         raise OutcomesError(
-            f"{path}: the folder has {said}. Name a file in it, or say format= one of "
-            f"{', '.join(_IN_FOLDERS)}."
+            f"{path}: the folder has {said}. Name a file in it, or say which of "
+            f"{', '.join(_IN_FOLDERS)} it is: {option('format', next(iter(_IN_FOLDERS)))}."
         )
     return found[0]
 
@@ -93,8 +94,9 @@ def _of_content(path, content) -> str:
 
 def _unknown(path, found) -> OutcomesError:
     return OutcomesError(
-        f"{path}: no format known here: {found}. Name the format, format=..., or, for a table, the "
-        'columns: format="table", columns={"task": ..., "passed": ...}.'
+        f"{path}: no format known here: {found}. Name it: {option('format', 'inspect')}; or, "
+        f"for a table, {option('format', 'table')} and its columns: "
+        'columns={"task": "...", "passed": "..."} (--column task=... --column passed=...).'
     )
 
 

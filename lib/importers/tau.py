@@ -13,6 +13,7 @@ from lib.importers.log import (
     json_document,
 )
 from lib.importers.messages import read_messages
+from lib.importers.plans import note_unplanned, part
 from lib.outcomes import OutcomesError
 
 _EXACT = 1e-6
@@ -37,11 +38,11 @@ def read_tau(path: str | Path, **cell) -> Imported:
     simulations = get(document, "simulations", (list,), str(path))
     info = get(document, "info", (dict,), str(path))
     agent = get(info, "agent_info", (dict,), f"{path}, info")
-    report.set(agent.get("llm_args"))
+    report.set(part(agent, "llm_args", f"{path}, agent_info"))
     world = get(info, "environment_info", (dict,), f"{path}, info")
     cell.setdefault("benchmark", get(world, "domain_name", (str,), f"{path}, environment_info"))
     done = collect(_simulations(path, simulations), report, **cell)
-    _compare(document, info, done, report, str(path))
+    _compare(document, info, done, str(path))
     return done
 
 
@@ -85,21 +86,17 @@ def _attempt(task, trial, reward, trouble, messages, place):
     return Attempt(task, trial, passed, reason, made)
 
 
-def _compare(document, info, done, report, place) -> None:
+def _compare(document, info, done, place) -> None:
     """Set what was read against what the file says was planned."""
     planned = get(info, "num_trials", (int,), f"{place}, info")
     tasks = get(document, "tasks", (list,), place)
-    names = {str(task.get("id")) for task in tasks if isinstance(task, dict)}
-    unknown = sorted(set(done.outcomes["task"]) - names)
+    names = dict.fromkeys(str(task.get("id")) for task in tasks if isinstance(task, dict))
+    unknown = sorted(set(done.outcomes["task"]).difference(names))
     if names and unknown:
         raise OutcomesError(
             f"{place}: a simulation of task {unknown[0]!r}, which is not in 'tasks'."
         )
-    lacking = len(names) * planned - report.attempts
-    if lacking > 0:
-        report.note(
-            f"{planned} trials of {len(names)} tasks were planned; {lacking} are not in the file"
-        )
+    note_unplanned(done, planned, names or done.report.tasks)
 
 
 def _object(row, place):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from lib.importers.folders import files_below
 from lib.importers.log import (
     NONE,
     Alike,
@@ -10,38 +11,59 @@ from lib.importers.log import (
     ImportReport,
     collect,
     get,
-    json_document,
     json_lines,
+    parsed,
+    verdict,
 )
 from lib.importers.messages import read_messages
+from lib.importers.plans import note_unplanned
+from lib.outcomes import OutcomesError
 
 
 def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) -> Imported:
-    """Read a results file, or the folder that holds it.
+    """Read a results file, or the folder that holds one.
 
     threshold: the reward from which on a rollout is a success; None takes the `pass_threshold` of
-    the metadata, which is what the tool's own pass@k uses, and 1 where there is none. A rollout
-    with an error is missing, with the error's name, although the tool writes a reward for it.
-    Raises OutcomesError naming file and line.
+    the metadata, which is what the tool's own pass@k uses, and where there is none, rewards must be
+    0 or 1. A rollout with an error is missing, with the error's name, although the tool writes a
+    reward for it. Tasks with other numbers of rollouts than the metadata says are told of.
+    Raises OutcomesError naming file and line, and for a folder of several results files.
     """
     path = Path(path)
     if path.is_dir():
-        path = path / "results.jsonl"
+        path = _only(path)
     report = ImportReport("verifiers", [str(path)])
     metadata = path.with_name("metadata.json")
+    planned = None
     if metadata.is_file():
-        report.files.append(str(metadata))
-        told = json_document(metadata)
-        cell.setdefault("benchmark", get(told, "env_id", (str,), str(metadata)))
-        report.set(told.get("sampling_args"))
+        place = str(metadata)
+        report.files.append(place)
+        told = parsed(metadata.read_bytes(), place)
+        cell.setdefault("benchmark", get(told, "env_id", (str,), place))
+        report.set(get(told, "sampling_args", (dict, NONE), place))
+        planned = [get(told, n, (int,), place) for n in ("rollouts_per_example", "num_examples")]
         if threshold is None and told.get("pass_threshold") is not None:
-            threshold = get(told, "pass_threshold", (int, float), str(metadata))
-    threshold = 1.0 if threshold is None else threshold
-    report.scorer = f"reward of at least {threshold:g}"
-    return collect(_rows(path, threshold), report, **cell)
+            threshold = get(told, "pass_threshold", (int, float), place)
+    report.succeed_from(threshold)
+    report.scorer = "reward"
+    done = collect(_rows(path, report), report, **cell)
+    if planned:
+        note_unplanned(done, *planned)
+    return done
 
 
-def _rows(path, threshold):
+def _only(folder) -> Path:
+    found = files_below(folder, "results.jsonl")
+    if len(found) != 1:
+        listed = ", ".join(str(file.parent) for file in found[:6]) or "none"
+        raise OutcomesError(
+            f"{folder}: expected one results.jsonl below it, got {len(found)} ({listed}). Name the "
+            "folder of one run, and the other arm's as the other."
+        )
+    return found[0]
+
+
+def _rows(path, report):
     alike = Alike(
         "error", "is_completed", "is_truncated", "metrics", "stop_condition", typed=["example_id"]
     )
@@ -61,7 +83,8 @@ def _rows(path, threshold):
         elif reward != reward:
             yield Attempt(task, None, None, "the reward is NaN", messages)
         else:
-            yield Attempt(task, None, reward >= threshold, None, messages)
+            passed = verdict(reward, f"{place}, 'reward'", report)
+            yield Attempt(task, None, passed, None, messages)
 
 
 def _messages(raw, role, place):

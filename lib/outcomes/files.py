@@ -2,17 +2,19 @@
 
 import csv
 import gzip
+import itertools
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 
-from lib.outcomes.table import OutcomesError, validate, warn
+from lib.outcomes.table import FIELDS, OutcomesError, aside, validate, warn
 
-SUFFIXES = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
+SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")
 
 
 def read(
@@ -23,7 +25,9 @@ def read(
     Rows may hold attempts (`task`, `passed`, and `attempt`), one task's attempts as a list
     (`task_id`, `pass_flags`), counts (`task_id`, `n`, `c`), or a histogram (`tasks`, `n`, `c`, no
     task). The arm `rl` is read as `post`.
-    columns: our names to those of the file, {"task": "Problem"}, where they differ.
+    Text may be separated by commas, semicolons or tabs, as the header is.
+    columns: our names to those of the file, {"task": "Problem"}, where they differ. A column that
+    has such a name without being meant is carried along under "n (in the file)".
     defaults: `benchmark`, `pair` or `arm` for files that do not say; a column in the file wins.
     Raises OutcomesError naming file, line and column. Warns, with OutcomesWarning, of a torn last
     line (dropped), of repeated attempts (the last one wins), and of a guessed attempt number.
@@ -42,6 +46,7 @@ def read(
         where = [f"row {i}" for i in range(1, len(table) + 1)]
     else:
         rows, lines = _read_lines(path, _json_rows if ".jsonl" in suffix else _csv_rows)
+        _check_fields(rows, lines, columns or {}, path)
         table = pd.DataFrame(rows, dtype=object)
         where = [f"line {i}" for i in lines]
     if table.empty:
@@ -56,7 +61,25 @@ def _renamed(table, columns, path) -> pd.DataFrame:
         raise OutcomesError(
             f"{path}: no column {absent[0]!r}; it has {', '.join(map(repr, table.columns))}."
         )
-    return table.rename(columns={theirs: ours for ours, theirs in columns.items()})
+    meant = {theirs: ours for ours, theirs in columns.items()}
+    stray = aside(set(columns), table) if columns else []
+    strays = {name: f"{name} (in the file)" for name in stray if name not in meant}
+    return table.rename(columns=strays | meant)
+
+
+def _check_fields(rows, lines, columns, path) -> None:
+    """Refuse rows that are unlike the first in a field that counts: it was renamed or lost."""
+    names = FIELDS | set(columns.values())
+    first = {name for name in rows[0] if name in names} if rows else set()
+    for row, line in zip(rows, lines, strict=True):
+        here = row.keys() & names
+        if here != first:
+            name = sorted(here ^ first)[0]
+            there, lacking = (line, lines[0]) if name in here else (lines[0], line)
+            raise OutcomesError(
+                f"{path}, line {lacking}: no {name!r}, and line {there} has it; expected it in all "
+                "rows or in none. Is it misspelled? A missing outcome is null."
+            )
 
 
 def write(table: pd.DataFrame, path: str | Path) -> None:
@@ -68,7 +91,8 @@ def write(table: pd.DataFrame, path: str | Path) -> None:
             table.to_parquet(part, index=False)
         elif path.name.endswith(SUFFIXES):
             plain = path.name.removesuffix(".gz")
-            text = table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+            mark = "\t" if plain.endswith(".tsv") else ","
+            text = table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, sep=mark)
             if plain.endswith(".jsonl"):
                 text = table.to_json(orient="records", lines=True)
             content = text.encode("utf-8")
@@ -172,9 +196,9 @@ def _looks_torn(raw, error) -> bool:
 def _csv_rows(path, file) -> Iterator[tuple[int, dict]]:
     lines = _Lines(path, file)
     csv.field_size_limit(2**31 - 1)  # a reason may be a long text
-    reader = csv.reader(lines, strict=True)
     header, trouble, good = None, None, 0
     try:
+        reader = csv.reader(lines, strict=True, delimiter=lines.delimiter())
         header = next(reader, [])
         doubled = [name for name in header if header.count(name) > 1]
         if doubled:
@@ -215,9 +239,15 @@ class _Lines:
 
     def __init__(self, path, file):
         self.path, self.file, self.number, self.last = path, file, 0, b""
+        self.first = file.readline()
+
+    def delimiter(self) -> str:
+        """What separates the names of the header: the commonest mark outside of quotes."""
+        header = re.sub(rb'"[^"]*"', b"", self.first)
+        return max(",;\t", key=lambda mark: header.count(mark.encode()))
 
     def __iter__(self):
-        for line in self.file:
+        for line in itertools.chain([self.first] if self.first else [], self.file):
             self.number, self.last = self.number + 1, line
             yield self.last.decode("utf-8-sig" if self.number == 1 else "utf-8")
 

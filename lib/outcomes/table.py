@@ -1,5 +1,6 @@
 """The schema: columns and types of a table of outcomes, checked, and attempts counted."""
 
+import itertools
 import warnings
 
 import pandas as pd
@@ -13,6 +14,23 @@ _SHAPES = {
     "counts": ["task", "n", "c", "missing"],
     "histogram": ["task", "tasks", "n", "c", "missing"],
 }
+
+
+FIELDS = frozenset(
+    {*CELL, *_ALIASES, *itertools.chain(*_SHAPES.values()), "pass_flags"} - {"reason"}
+)
+"""Names that decide how a row counts."""
+
+
+def aside(named: set[str], table: pd.DataFrame) -> list[str]:
+    """Columns that would be taken for what other columns were named as: one of ours, `named`.
+
+    These are columns of a name that was given to another, and those of other shapes.
+    """
+    shapes = [*map(set, _SHAPES.values()), {"task", "pass_flags", "n", "c"}]
+    possible = [shape for shape in shapes if named <= {*CELL, *shape}]
+    taken = named | (set().union(*shapes) - set().union(*possible) if possible else set())
+    return [column for column in table if _ALIASES.get(column, column) in taken]
 
 
 class OutcomesError(ValueError):
@@ -66,7 +84,11 @@ def validate(
         )
     table["arm"] = table["arm"].replace({"rl": "post"})
     shape = kind(table)
+    if "attempt" in table and shape != "attempts" and not {"n", "c"} <= set(table):
+        check.need(table, ["task", "passed"])  # one of n, c and tasks alone counts nothing
     foreign = set(table) & set().union(*_SHAPES.values()) - set(_SHAPES[shape])
+    if shape == "attempts" and not {"n", "c"} <= foreign:
+        foreign = set()  # which is carried along
     if foreign:
         raise OutcomesError(
             f"{source}: column {', '.join(map(repr, sorted(foreign)))} in a table of {shape}; "
@@ -119,7 +141,8 @@ class _Check:
                 f"{self.source}: no column {', '.join(map(repr, absent))}; it has "
                 f"{', '.join(map(repr, table.columns))}. Expected task with passed (attempts), "
                 "task_id with pass_flags, task with n and c (counts), or n, c and tasks (a "
-                "histogram)."
+                'histogram). If it has other names, say them: columns={"task": "..."} (on the '
+                "command line: --column task=...)."
             )
 
     def names(self, table, column) -> pd.Series:
@@ -179,7 +202,8 @@ def _attempts(table, check):
         passed = table["passed"].astype(object).map(as_passed).astype(object)
         check.refuse(
             passed.map(lambda v: v is None).astype(bool), "passed", table["passed"],
-            "true, false, or null for a missing outcome; turn a score into pass or fail first",
+            "true, false (or 1, 0; yes, no; pass, fail), or null for a missing outcome; turn a "
+            "score into pass or fail first",
         )  # fmt: skip
         table["passed"] = passed.astype("boolean")
     if "attempt" in table:
@@ -192,9 +216,10 @@ def _attempts(table, check):
         table["attempt"] = table.groupby([*CELL, "task"]).cumcount()
     repeated = table.duplicated([*CELL, "task", "attempt"], keep="last")
     if repeated.any():
+        n = repeated.sum()
         warn(
-            f"{check.source}: {repeated.sum()} rows repeat the (task, attempt) of a later one; the "
-            "last one wins."
+            f"{check.source}: {n} {'row repeats' if n == 1 else 'rows repeat'} the (task, attempt) "
+            "of a later one; the last one wins."
         )
     reason = table["reason"] if "reason" in table else pd.Series(None, table.index, dtype=object)
     reason = _texts(reason)

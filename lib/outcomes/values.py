@@ -8,7 +8,11 @@ import pandas as pd
 LARGEST = 2**53
 """Counts beyond this are no counts, and other readers' floats no longer tell them apart."""
 
-_WORDS = {"true": True, "1": True, "false": False, "0": False, "": pd.NA}
+_WORDS = {
+    **dict.fromkeys(("true", "1", "1.0", "yes", "pass", "passed"), True),
+    **dict.fromkeys(("false", "0", "0.0", "no", "fail", "failed"), False),
+    "": pd.NA,
+}
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80
 

@@ -1,0 +1,190 @@
+"""What the arguments of a command name: worlds, models, policies, dialects, samplers.
+
+A heavy room is imported only by what needs it, so that help comes at once.
+"""
+
+import os
+from pathlib import Path
+
+from lib import ROOT
+
+
+def check_options(arguments):
+    """Refuse what would be ignored otherwise, and a GPU that is not there."""
+    if arguments.parser and arguments.dialect == "words":
+        raise ValueError(
+            "--parser reads the calls of text and chat dialects, and --dialect words has its own: "
+            "leave it out, or choose another dialect"
+        )
+    if arguments.thinking and arguments.dialect != "chat":
+        raise ValueError(
+            f"--thinking is a switch of chat templates, and --dialect {arguments.dialect} has "
+            "none: add --dialect chat, or leave it out"
+        )
+    if arguments.gpu:
+        import torch
+
+        if not torch.cuda.is_available():
+            raise ValueError("--gpu: torch finds no GPU here: leave it out, or mend that")
+
+
+def check_server(arguments):
+    """Refuse what is of a server alone, or of a model here alone."""
+    if arguments.gpu and arguments.server:
+        raise ValueError("--gpu is for a model here; a server is started with its own")
+    if arguments.context and arguments.server:
+        raise ValueError("--context is for a model here; a server is started with its own")
+    if arguments.api_key_env and not arguments.server:
+        raise ValueError("--api-key-env is for a server: give its address, --server URL")
+
+
+def open_world(name):
+    """A benchmark, or a world of the lab with the tasks of a split: sokoban, sokoban:test."""
+    from lib import benchmarks, envs
+
+    if name.partition(":")[0] in benchmarks.NAMES:
+        return benchmarks.open_benchmark(name)
+    world, _, split = name.partition(":")
+    if world not in envs.WORLDS:
+        known = ", ".join([*envs.WORLDS, *benchmarks.NAMES])
+        raise ValueError(f"there is no world or benchmark {name!r}: expected one of {known}")
+    return envs.open_world(world, split or "train")
+
+
+def make_sampler(arguments):
+    """Where the temperatures of training come from."""
+    from lib import training
+    from lib.ptgs import PTGS
+
+    if arguments.sampler == "fixed":
+        return training.Fixed(arguments.temperature)
+    if arguments.sampler == "ptgs":
+        ptgs = PTGS(
+            tau=arguments.tau,
+            t_ref=arguments.temperature,
+            pivot_start=arguments.pivot_start,
+            pivot_end=arguments.pivot_end,
+            seed=arguments.seed,
+        )
+        return training.Tempered(ptgs)
+    if arguments.log is None:
+        raise ValueError(
+            f"--sampler {arguments.sampler} replays a PTGS run: give --log RUN/steps.jsonl"
+        )
+    if arguments.sampler == "yoked":
+        return training.Yoked(arguments.log)
+    return training.Shuffled(arguments.log, arguments.seed)
+
+
+def server_policy(arguments):
+    """A policy behind a server."""
+    from lib import policies
+
+    if arguments.dialect == "chat":
+        dialect = policies.ServerChat(**_reading(arguments))
+    else:
+        dialect = _text_dialect(arguments)
+    return policies.ServerPolicy(
+        arguments.server,
+        arguments.model,
+        dialect,
+        kind=arguments.server_kind,
+        api_key=_api_key(arguments.api_key_env),
+        concurrency=arguments.at_once,
+        timeout=arguments.timeout,
+        **_sampling(arguments),
+    )
+
+
+def _api_key(variable):
+    if variable is None:
+        return "none"  # which servers that want no key take
+    if not os.environ.get(variable):
+        raise ValueError(
+            f"--api-key-env: the environment has no {variable}, or an empty one: set it"
+        )
+    return os.environ[variable]
+
+
+def check_words(arguments, world, tokenizer):
+    """Refuse a model of words that cannot read those of a world, or write its calls."""
+    from lib.words import check_vocabulary
+
+    if arguments.dialect == "words":
+        if not hasattr(world, "words"):
+            raise ValueError(
+                f"--dialect words is for the worlds of the lab, and {world.name} is none: choose "
+                "another dialect"
+            )
+        check_vocabulary(tokenizer, world.words())
+
+
+def local_policy(arguments, environment, state):
+    """A policy of a model here, its words checked against the benchmark."""
+    from lib import generation, policies
+
+    sampling = generation.Sampling(**_sampling(arguments))
+    path = _model_path(arguments.model)
+    model, tokenizer = load_model(path, state)
+    check_words(arguments, environment, tokenizer)
+    engine = generation.Engine(model, tokenizer, context=arguments.context)
+    dialect = make_dialect(arguments, tokenizer)
+    return policies.LocalPolicy(engine, dialect, sampling, name=Path(path).name)
+
+
+def known_settings(arguments):
+    """The settings that a policy of a model here will have, as far as they need no model."""
+    from lib.packaged_models import NAMES
+
+    dialect = _reading(arguments)
+    if arguments.dialect != "chat":
+        dialect = _text_dialect(arguments).settings
+    known = {"policy": "local", **dialect, "sampling": _sampling(arguments)}
+    if arguments.model not in NAMES:  # those packaged have the names of their files
+        known["model"] = Path(arguments.model).name
+    return known
+
+
+def _model_path(name):
+    from lib import packaged_models
+
+    if name in packaged_models.NAMES:
+        return packaged_models.find_model(name, ROOT / "build" / "models")
+    return name
+
+
+def load_model(path, state):
+    """Model and tokenizer of a path or a packaged name, on the device of a process."""
+    from lib import generation
+
+    with state.local_main_process_first():  # which converts a GGUF file that the others then find
+        return generation.load(
+            _model_path(path), cache=ROOT / "build" / "models", device=str(state.device)
+        )
+
+
+def make_dialect(arguments, tokenizer):
+    """How a model here is spoken to."""
+    from lib import policies
+
+    if arguments.dialect == "chat":
+        return policies.ChatTemplate(tokenizer, **_reading(arguments))
+    return _text_dialect(arguments)
+
+
+def _reading(arguments):
+    return {"parser": arguments.parser or "robust", "thinking": arguments.thinking}
+
+
+def _text_dialect(arguments):
+    from lib import policies, words
+
+    if arguments.dialect == "words":
+        return words.Words()
+    kinds = {"harness": policies.Harness, "plain": policies.Plain}
+    return kinds[arguments.dialect](parser=_reading(arguments)["parser"])
+
+
+def _sampling(arguments):
+    names = ("temperature", "top_p", "top_k", "repetition_penalty", "max_new_tokens")
+    return {name: getattr(arguments, name) for name in names}

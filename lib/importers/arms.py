@@ -1,0 +1,51 @@
+"""What tells two arms apart besides their training: how they were sampled, and how scored."""
+
+import hashlib
+from pathlib import Path
+
+import pandas as pd
+
+from lib.importers.log import Imported, unequal_settings
+
+
+def unlike(base: Imported, post: Imported) -> pd.DataFrame:
+    """What differs between two logs and should not: columns setting, base, post; a row a thing.
+
+    Those are the format, the rule that scored, the decoding settings and the attempts a task. One
+    log given for both arms has a row too, since its tax is 0 whatever the models do. What one log
+    records and the other does not may differ, and is shown.
+    """
+    rows = []
+    reports = [log.report for log in (base, post)]
+    for name, values in (
+        ("format", [one.format for one in reports]),
+        ("scored by", [one.scorer or "not recorded" for one in reports]),
+        ("threshold", ["none" if one.threshold is None else str(one.threshold) for one in reports]),
+    ):
+        if values[0] != values[1]:
+            rows.append([name, *values])
+    if _one_log(base, post):
+        rows.append(["log", *(_shown(log.report.files) for log in (base, post))])
+    named = pd.DataFrame(rows, columns=["setting", "base", "post"])
+    return pd.concat([named, unequal_settings(base.report, post.report)], ignore_index=True)
+
+
+def _one_log(base, post) -> bool:
+    """Whether all files of an arm are the other's too, by content, and hold no second arm."""
+    if any(len(set(log.outcomes["arm"])) > 1 for log in (base, post)):
+        return False
+    sizes = [[Path(file).stat().st_size for file in log.report.files] for log in (base, post)]
+    if not (set(sizes[0]) <= set(sizes[1]) or set(sizes[1]) <= set(sizes[0])):
+        return False
+    first, second = ({_digest(file) for file in log.report.files} for log in (base, post))
+    return first <= second or second <= first
+
+
+def _digest(file) -> str:
+    with open(file, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _shown(files) -> str:
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return f"the same content: {Path(files[0]).name}{more}"

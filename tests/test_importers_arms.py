@@ -1,0 +1,72 @@
+"""Two arms scored or made by other rules are warned of, and choices reach the arm they are for."""
+
+import json
+import shutil
+
+import pytest
+
+from lib import ROOT, importers, notebook_parameters, report
+from lib.outcomes import OutcomesError
+
+EXAMPLES = ROOT / "data" / "examples"
+
+
+def load(name, **options):
+    return importers.load(EXAMPLES / name, **options)
+
+
+def differing(base, post):
+    return importers.unlike(base, post)["setting"].tolist()
+
+
+def test_other_scorers_have_a_row():
+    two = [load("inspect/two_scorers.json", scorer=name) for name in ("match", "exact")]
+    assert "scored by" in differing(*two)
+
+
+def test_other_thresholds_have_a_row():
+    two = [load("verifiers/base", threshold=value) for value in (0.5, 1.0)]
+    assert "threshold" in differing(*two)
+
+
+def test_other_formats_have_a_row():
+    assert "format" in differing(
+        load("lists/base.jsonl"), load("human_eval/base.jsonl_results.jsonl")
+    )
+
+
+@pytest.mark.parametrize("log", ["inspect/base.eval", "bfcl/base"])
+def test_one_log_for_both_arms_has_a_row(log, tmp_path):
+    source = EXAMPLES / log
+    copy = (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / source.name)
+    assert differing(load(log), importers.load(copy)) == ["log"]
+
+
+def test_a_file_of_both_arms_may_be_given_twice(tmp_path):
+    path = tmp_path / "both.jsonl"
+    rows = [{"task": "a", "n": 4, "c": c, "arm": arm} for arm, c in (("base", 1), ("post", 3))]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert differing(*(importers.load(path, arm=arm) for arm in ("base", "post"))) == []
+
+
+def test_the_page_warns_of_one_log_for_both_arms(tmp_path):
+    path = EXAMPLES / "lists" / "base.jsonl"
+    text = report.write_report(path, path, out=tmp_path).read_text()
+    assert "**Warning: unequal settings.**" in text
+    assert "| the same content: base.jsonl" in text
+
+
+def test_a_choice_for_one_arm_goes_before_one_for_both():
+    chosen = {"post.scorer": "exact", "scorer": "match"}
+    assert report.arm_options(chosen, {"task": "Problem"}) == {
+        "base": {"scorer": "match", "columns": {"task": "Problem"}},
+        "post": {"scorer": "exact", "columns": {"task": "Problem"}},
+    }
+    with pytest.raises(OutcomesError, match=r"'old\.scorer': expected NAME, base\.NAME or post"):
+        report.arm_options({"old.scorer": "match"})
+
+
+def test_the_notebook_takes_the_choices_of_the_command():
+    notebook = ROOT / "notebooks" / "08_your_own_models.ipynb"
+    taken = set(notebook_parameters.known_parameters(notebook))
+    assert {"base", "post", "choose", "columns", "benchmarks", "max_k"} <= taken

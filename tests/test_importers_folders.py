@@ -1,0 +1,78 @@
+"""Logs that are folders: nothing of a run is lost, doubled or passed over without a word."""
+
+import shutil
+
+import pytest
+
+from lib import ROOT, importers
+from lib.outcomes import OutcomesError
+
+EXAMPLES = ROOT / "data" / "examples"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return shutil.copytree(EXAMPLES / "bfcl" / "base", tmp_path / "runs")
+
+
+def result_of(run):
+    return next(run.rglob("*_result.json"))
+
+
+def score_of(run):
+    return next(run.rglob("*_score.json"))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda run: result_of(run).rename(result_of(run).with_name("BFCL_result.json")), "name"),
+        (lambda run: result_of(run).unlink(), "no result file, which says what its tasks are"),
+        (lambda run: score_of(run).unlink(), "no score file; run bfcl evaluate"),
+        (lambda run: (run / "result").rename(run / "results"), "is not below result/MODEL"),
+        (lambda run: [shutil.rmtree(one) for one in run.iterdir()], "has no file of a run"),
+    ],
+)
+def test_a_run_of_bfcl_that_cannot_be_read_is_told(runs, change, said):
+    change(runs / "run-2")
+    imported = importers.load(runs)
+    assert imported.report.attempts == 15
+    told = [line for line in imported.report.lines() if "run-2" in line]
+    assert any(said in line for line in told)
+
+
+def test_a_copied_run_is_left_out_and_told(runs):
+    shutil.copytree(runs / "run-1", runs / "run-1 (copy)")
+    summary = importers.load(runs).report
+    assert summary.attempts == 20
+    assert any("is a copy of" in reason for reason in summary.skipped)
+
+
+def test_a_copied_run_with_another_score_is_refused(runs):
+    shutil.copytree(runs / "run-0" / "result", runs / "run-9" / "result")
+    shutil.copytree(runs / "run-1" / "score", runs / "run-9" / "score")
+    with pytest.raises(OutcomesError, match="other failures"):
+        importers.load(runs)
+
+
+def test_runs_behind_links_are_read_once(runs, tmp_path):
+    moved = tmp_path / "disk" / "run-1"
+    shutil.move(runs / "run-1", moved)
+    (runs / "run-1").symlink_to(moved, target_is_directory=True)
+    (runs / "latest").symlink_to("run-3", target_is_directory=True)
+    (runs / "run-0" / "up").symlink_to("..", target_is_directory=True)
+    summary = importers.load(runs).report
+    assert summary.attempts == 20
+    assert summary.skipped["latest leads to a folder that is read already"] == 1
+
+
+def test_a_link_that_leads_nowhere_is_named(runs):
+    result_of(runs / "run-1").unlink()
+    (runs / "run-1" / "result/base/non_live/BFCL_v4_simple_python_result.json").symlink_to("gone")
+    with pytest.raises(OutcomesError, match=r"run-1.*leads nowhere"):
+        importers.load(runs)
+
+
+def test_a_linked_folder_of_the_harness_is_read(tmp_path):
+    (tmp_path / "run").symlink_to(EXAMPLES / "lm_eval" / "base", target_is_directory=True)
+    assert importers.load(tmp_path).report.attempts == 48

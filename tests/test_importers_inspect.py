@@ -1,0 +1,112 @@
+"""Logs of Inspect: what of their scores, settings and archives is refused, and with which words."""
+
+import json
+import tracemalloc
+import zipfile
+
+import pytest
+
+from lib import ROOT, importers
+from lib.outcomes import OutcomesError
+
+LOG = ROOT / "data" / "examples" / "inspect" / "two_scorers.json"
+
+
+@pytest.fixture
+def log():
+    return json.loads(LOG.read_text())
+
+
+def load(tmp_path, log, **options):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    return importers.load(path, **{"scorer": "match"} | options)
+
+
+def test_epochs_count_from_1(tmp_path, log):
+    log["samples"][0]["epoch"] = 0
+    with pytest.raises(OutcomesError, match=r"log\.json, sample 0: epoch 0, .* from 1"):
+        load(tmp_path, log)
+
+
+def test_a_score_without_the_chosen_key_is_refused_with_its_keys(tmp_path, log):
+    for sample in log["samples"]:
+        sample["scores"] = {"judge": {"value": {"right": True, "short": False}}}
+    log["samples"][3]["scores"]["judge"]["value"] = {"correct": True}
+    with pytest.raises(OutcomesError, match=r"sample 3: no score 'judge/right', .*'judge/correct'"):
+        load(tmp_path, log, scorer="judge/right")
+
+
+def test_a_dictionary_where_others_have_a_number_is_refused_with_its_keys(tmp_path, log):
+    log["samples"][3]["scores"]["match"]["value"] = {"right": True}
+    with pytest.raises(OutcomesError, match=r"sample 3: no score 'match', .*'match/right'"):
+        load(tmp_path, log)
+
+
+def test_a_dictionary_of_scores_that_was_not_scored_is_missing(tmp_path, log):
+    for sample in log["samples"]:
+        sample["scores"] = {"judge": {"value": {"right": True, "short": False}}}
+    log["samples"][3]["scores"]["judge"] = {"value": float("nan"), "reason": "no answer"}
+    imported = load(tmp_path, log, scorer="judge/right")
+    assert imported.report.missing == {"not scored: no answer": 1}
+
+
+@pytest.mark.parametrize(
+    ("within", "name"),
+    [
+        ((), "plan"),
+        (("plan",), "config"),
+        (("eval",), "model_generate_config"),
+        (("eval",), "dataset"),
+        (("eval",), "config"),
+        (("eval", "dataset"), "sample_ids"),
+        (("eval", "config"), "epochs"),
+    ],
+)
+@pytest.mark.parametrize("value", ["text", [1], 0.5])
+def test_settings_of_another_type_are_no_crash(tmp_path, log, within, name, value):
+    holder = log
+    for key in within:
+        holder = holder[key]
+    holder[name] = value
+    taken = name == "sample_ids" and isinstance(value, list)
+    said = "is none of the 1 samples" if taken else f"log\\.json.*'{name}': got .*, expected "
+    with pytest.raises(OutcomesError, match=said):
+        load(tmp_path, log)
+
+
+# --- archives -------------------------------------------------------------------------------------
+
+
+def archived(path, log, padding):
+    """The log as an archive, each sample with `padding` in its store."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({k: log[k] for k in log if k != "samples"}))
+        for sample in log["samples"]:
+            name = f"samples/{sample['id']}_epoch_{sample['epoch']}.json"
+            archive.writestr(name, json.dumps(sample | {"store": padding}))
+    return path
+
+
+def test_padding_that_takes_much_memory_is_refused_before_it_is_read(tmp_path, log):
+    path = archived(tmp_path / "a.eval", log, [[]] * 100_000)
+    assert path.stat().st_size < 150_000
+    tracemalloc.start()
+    with pytest.raises(OutcomesError, match=r"a\.eval: would unpack to \d+ bytes, .* zip bomb"):
+        importers.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
+def test_a_log_that_packs_as_chats_do_is_read_a_sample_at_a_time(tmp_path, log):
+    # Some 80 times smaller packed, which is more than logs of agents reach.
+    padding = [f"step {i**9}: " + "the same words again and again " * 50 for i in range(1000)]
+    path = archived(tmp_path / "a.eval", log, padding)
+    sample = len(json.dumps(padding))
+    assert len(log["samples"]) * sample > 50 * path.stat().st_size
+    tracemalloc.start()
+    assert importers.load(path, scorer="match", trajectories=True).report.attempts == 18
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * sample
