@@ -21,8 +21,9 @@ from lib.importers.human_eval import read_human_eval
 from lib.importers.inspect_log import read_inspect
 from lib.importers.lists import read_lists
 from lib.importers.lm_eval import read_lm_eval
-from lib.importers.log import Imported, ImportReport
+from lib.importers.log import Imported
 from lib.importers.recognise import recognise
+from lib.importers.reports import ImportReport
 from lib.importers.tables import read_table
 from lib.importers.tau import read_tau
 from lib.importers.tau_export import to_tau2

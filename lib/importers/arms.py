@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib.importers.log import Imported, unequal_settings
+from lib.importers.log import Imported
+from lib.importers.reports import SETTINGS
 
 
 def unlike(base: Imported, post: Imported) -> pd.DataFrame:
@@ -27,7 +28,19 @@ def unlike(base: Imported, post: Imported) -> pd.DataFrame:
     if _one_log(base, post):
         rows.append(["log", *(_shown(log.report.files) for log in (base, post))])
     named = pd.DataFrame(rows, columns=["setting", "base", "post"])
-    return pd.concat([named, unequal_settings(base.report, post.report)], ignore_index=True)
+    return pd.concat([named, _unequal_settings(base.report, post.report)], ignore_index=True)
+
+
+def _unequal_settings(base, post) -> pd.DataFrame:
+    rows = []
+    for name in SETTINGS:
+        values = [sorted(report.settings.get(name, [])) for report in (base, post)]
+        if values[0] != values[1]:
+            rows.append([name, *(", ".join(map(str, v)) or "not recorded" for v in values)])
+    if base.tried != post.tried:
+        spans = [f"{a} to {b}" if a != b else str(a) for a, b in (base.tried, post.tried)]
+        rows.append(["attempts a task", *spans])
+    return pd.DataFrame(rows, columns=["setting", "base", "post"])
 
 
 def _one_log(base, post) -> bool:

@@ -6,15 +6,10 @@ import re
 from pathlib import Path
 
 from lib.importers.folders import files_below, met_again
-from lib.importers.log import (
-    Attempt,
-    Imported,
-    ImportReport,
-    choose,
-    collect,
-    get,
-    json_lines,
-)
+from lib.importers.log import Attempt, Imported, collect
+from lib.importers.records import get, json_lines
+from lib.importers.reports import ImportReport
+from lib.importers.scores import choose
 from lib.outcomes import OutcomesError
 
 _NAME = re.compile(r"(?P<start>BFCL_v\d+_(?P<category>\w+?))_(?P<kind>result|score)\.json")

@@ -2,17 +2,10 @@
 
 from pathlib import Path
 
-from lib.importers.log import (
-    NONE,
-    Attempt,
-    Imported,
-    ImportReport,
-    Untried,
-    choose,
-    collect,
-    get,
-    json_document,
-)
+from lib.importers.log import Attempt, Imported, Untried, collect
+from lib.importers.records import NONE, get, json_document
+from lib.importers.reports import ImportReport
+from lib.importers.scores import choose
 from lib.outcomes import OutcomesError
 
 _STATUSES = ("pass", "fail", "timeout")

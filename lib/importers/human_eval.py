@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from lib.importers.log import Alike, Attempt, Imported, ImportReport, collect, get, json_lines
+from lib.importers.log import Attempt, Imported, collect
+from lib.importers.records import Alike, get, json_lines
+from lib.importers.reports import ImportReport
 from lib.outcomes import OutcomesError
 
 

@@ -11,21 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lib.importers import archive
-from lib.importers.log import (
-    NONE,
-    Attempt,
-    Imported,
-    ImportReport,
-    choose,
-    collect,
-    error_measure,
-    get,
-    measures_errors,
-    parsed,
-    verdict,
-)
+from lib.importers.log import Attempt, Imported, collect
 from lib.importers.messages import read_messages
 from lib.importers.plans import part
+from lib.importers.records import NONE, get, parsed
+from lib.importers.reports import ImportReport
+from lib.importers.scores import choose, error_measure, measures_errors, verdict
 from lib.outcomes import OutcomesError
 
 SAMPLE_FIELDS = frozenset(

@@ -6,19 +6,10 @@ Such data sets have no one schema; names as in several that are published there.
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lib.importers.log import (
-    NONE,
-    Alike,
-    Attempt,
-    Imported,
-    ImportReport,
-    Untried,
-    choose,
-    collect,
-    get,
-    json_document,
-    json_lines,
-)
+from lib.importers.log import Attempt, Imported, Untried, collect
+from lib.importers.records import NONE, Alike, get, json_document, json_lines
+from lib.importers.reports import ImportReport
+from lib.importers.scores import choose
 from lib.outcomes import OutcomesError
 
 FLAGS = ("is_correct", "is_corrects", "correct", "corrects", "passed", "is_passed", "labels")

@@ -7,22 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from lib.importers.folders import files_below
-from lib.importers.log import (
-    Alike,
-    Attempt,
-    Counted,
-    Imported,
-    ImportReport,
-    choose,
-    collect,
-    error_measure,
-    get,
-    json_document,
-    json_lines,
-    measures_errors,
-    option,
-    verdict,
-)
+from lib.importers.log import Attempt, Counted, Imported, collect
+from lib.importers.records import Alike, get, json_document, json_lines
+from lib.importers.reports import ImportReport
+from lib.importers.scores import choose, error_measure, measures_errors, verdict
+from lib.importers.wording import option
 from lib.outcomes import OutcomesError
 from lib.trajectory import Message
 

@@ -1,42 +1,19 @@
-"""What every importer shares: records from files, the report on a log, and its table."""
+"""A log as the one table: attempts in, outcomes and the report on them out."""
 
-import gzip
-import json
-import math
-import re
 import sys
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import pandas as pd
 
 from lib import outcomes
+from lib.importers.reports import ImportReport, complete
+from lib.importers.wording import count, shortened
 from lib.outcomes import OutcomesError
 from lib.outcomes.values import as_text, is_name
 from lib.trajectory import Message, Rollout, TrajectoryError
-
-SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "n")
-"""Decoding settings that are compared between arms, by our names."""
-
-_OTHER_NAMES = {
-    "max_gen_toks": "max_tokens",
-    "max_new_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "num_choices": "n",
-}
-_LONGEST_LINE = 2**28
-_LONGEST_NUMBER = 300
-"""Digits of a whole number that a float can still hold."""
-
-_LOWER_IS_BETTER = re.compile(
-    r"(^|[^a-z])(wer|cer|ter|mer|perplexity|ppl|bits_per_byte|bpb|brier|nll|loss|mse|rmse|mae|ece|"
-    r"error|errors)($|[^a-z])",
-    re.IGNORECASE,
-)
 
 
 class Attempt(NamedTuple):
@@ -73,112 +50,6 @@ class Counted(NamedTuple):
     c: int
     missing: int = 0
     benchmark: str | None = None
-
-
-@dataclass
-class ImportReport:
-    """What was read, what was left out, and why.
-
-    missing: attempts without a score, by reason.  duplicates: rows that a later one replaced.
-    skipped: rows or parts of the log that are no attempts, by reason.
-    untried: tasks without an attempt, by reason; they are not in the table, nor among `tasks`.
-    threshold: scores from there on are successes; None where scores are 1 and 0.
-    scores: the lowest and the highest score that was judged by the threshold.
-    settings: decoding settings that the log records; several values where it has several.
-    unequal, tried: the fewest and the most attempts of a task, scored ones and all.
-    """
-
-    format: str
-    files: list[str] = field(default_factory=list)
-    scorer: str = ""
-    tasks: int = 0
-    attempts: int = 0
-    scored: int = 0
-    passed: int = 0
-    missing: dict[str, int] = field(default_factory=dict)
-    duplicates: int = 0
-    skipped: Counter = field(default_factory=Counter)
-    untried: dict[str, list[str]] = field(default_factory=dict)
-    threshold: float | None = None
-    scores: tuple[float, float] = (math.inf, -math.inf)
-    settings: dict[str, list] = field(default_factory=dict)
-    unequal: tuple[int, int] = (0, 0)
-    tried: tuple[int, int] = (0, 0)
-    notes: list[str] = field(default_factory=list)
-
-    def set(self, settings: dict | None) -> None:
-        """Note the decoding settings among the items of a mapping; other items are left alone.
-
-        Raises OutcomesError where they are no mapping, or a setting is no number.
-        """
-        if not isinstance(settings, dict | NONE):
-            raise OutcomesError(
-                f"{_shortened(self.files)}: the decoding settings are {_shown(settings)}; expected "
-                'an object, such as {"temperature": 0.7}.'
-            )
-        for name, value in (settings or {}).items():
-            name = _OTHER_NAMES.get(name, name)
-            if name not in SETTINGS or value is None:
-                continue
-            number = _number(value)
-            if number is None:
-                raise OutcomesError(
-                    f"{_shortened(self.files)}: the setting {name!r} is {_shown(value)}; expected "
-                    "a number, or null."
-                )
-            values = self.settings.setdefault(name, [])
-            if number not in values:
-                values.append(number)
-
-    def succeed_from(self, threshold: float | None) -> None:
-        """Let scores from `threshold` on be successes; None leaves that to scores of 1 and 0.
-
-        Raises OutcomesError for anything but a finite number.
-        """
-        finite = type(threshold) in (int, float) and math.isfinite(threshold)
-        if threshold is not None and not finite:
-            raise OutcomesError(
-                f"threshold: got {_shown(threshold)}, expected a finite number, such as "
-                f"{option('threshold', 1.0)}."
-            )
-        self.threshold = threshold
-
-    def note(self, text: str) -> None:
-        """Say a thing once."""
-        if text not in self.notes:
-            self.notes.append(text)
-
-    def lines(self) -> list[str]:
-        """The report as lines of text, the good news first."""
-        told = [
-            f"{self.format}: {_count(len(self.files), 'file')} read ({_shortened(self.files)})",
-            f"{_count(self.tasks, 'task')}, {_count(self.attempts, 'attempt')}, of which "
-            f"{self.scored} scored and {self.passed} passed",
-        ]
-        if self.scorer:
-            told.append(f"scored by {self.scorer}")
-        if self.threshold is not None:
-            told.append(f"success: score >= {self.threshold} (the threshold){self._seen()}")
-        least, most = self.unequal
-        if least != most:
-            told.append(f"tasks have {least} to {most} scored attempts")
-        told += [f"missing: {_count(n, 'attempt')}, {why}" for why, n in self.missing.items()]
-        if self.duplicates:
-            told.append(f"{_count(self.duplicates, 'row')} repeated by a later one, which counts")
-        told += [f"skipped: {n}, {why}" for why, n in self.skipped.items()]
-        for why, tasks in self.untried.items():
-            named = _shortened([repr(task) for task in tasks])
-            told.append(f"without an attempt: {_count(len(tasks), 'task')}, {why} ({named})")
-        for name, values in self.settings.items():
-            told.append(f"{name}: {', '.join(map(str, values))}")
-        return told + self.notes
-
-    def _seen(self) -> str:
-        low, high = self.scores
-        return f"; scores run from {low} to {high}" if low <= high else ""
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 @dataclass(frozen=True)
@@ -239,10 +110,10 @@ def collect(
     of_counts = ["benchmark", "task", "n", "c", "missing", "run"]
     counts = runs.latest(pd.DataFrame(counted, columns=of_counts))
     if table.empty and counts.empty:
-        raise OutcomesError(f"{_shortened(report.files)}: no attempts; expected a log of some.")
+        raise OutcomesError(f"{shortened(report.files)}: no attempts; expected a log of some.")
     repeated = table.duplicated(["benchmark", "task", "attempt"], keep="last")
     report.duplicates += int(repeated.sum())
-    table, source = table[~repeated].assign(pair=pair, arm=arm), _shortened(report.files)
+    table, source = table[~repeated].assign(pair=pair, arm=arm), shortened(report.files)
     if len(table):
         table = outcomes.validate(table, source=source)
     if len(counts):  # counts of all tasks, since of some the log tells no more
@@ -290,7 +161,7 @@ class _Runs:
         if unlike:
             (_, task), sizes = next(iter(unlike.items()))
             report.note(
-                f"{_count(len(unlike), 'task')} came again with another number of attempts "
+                f"{count(len(unlike), 'task')} came again with another number of attempts "
                 f"({task!r}: {', then '.join(map(str, sizes))}), as where a log holds two runs; of "
                 f"each task the last counts, whole ({len(self.sizes) - len(again)} came once)"
             )
@@ -301,7 +172,7 @@ def _name(value, what, report, names) -> str:
     name = names[value] = str(value)
     if not is_name(name):
         raise OutcomesError(
-            f"{_shortened(report.files)}: the {what} {name!r} is no name; expected text, not "
+            f"{shortened(report.files)}: the {what} {name!r} is no name; expected text, not "
             "empty, that UTF-8 can write."
         )
     return name
@@ -322,225 +193,8 @@ def _doubt_threshold(report) -> None:
         return
     which = "success" if low > report.threshold else "failure"
     said = (
-        f"{_shortened(report.files)}: every score is a {which} by the threshold "
+        f"{shortened(report.files)}: every score is a {which} by the threshold "
         f"{report.threshold}, since scores run from {low} to {high}. Is it on the scores' scale?"
     )
     report.note(said)
     outcomes.warn(said)
-
-
-def complete(table: pd.DataFrame, report: ImportReport) -> pd.DataFrame:
-    """Fill in the numbers of a report from the table it is about, which comes back."""
-    if outcomes.kind(table) == "attempts":
-        why = table.loc[table["passed"].isna(), "reason"].value_counts()
-        report.missing = {reason: int(n) for reason, n in why.items()}
-    counts = outcomes.counts(table)
-    rows = counts.get("tasks", 1)
-    report.tasks = int(counts["tasks"].sum()) if "tasks" in counts else len(counts)
-    report.scored = int((counts["n"] * rows).sum())
-    report.passed = int((counts["c"] * rows).sum())
-    missing = int((counts["missing"] * rows).sum())
-    report.attempts = report.scored + missing
-    if missing > sum(report.missing.values()):
-        report.missing["no reason kept"] = missing - sum(report.missing.values())
-    tried = counts["n"] + counts["missing"]
-    report.unequal = (int(counts["n"].min()), int(counts["n"].max()))
-    report.tried = (int(tried.min()), int(tried.max()))
-    return table
-
-
-def unequal_settings(base: ImportReport, post: ImportReport) -> pd.DataFrame:
-    """Settings that differ between two logs: columns setting, base, post; no row where none does.
-
-    A setting that one log records and the other does not may differ, and is shown.
-    """
-    rows = []
-    for name in SETTINGS:
-        values = [sorted(report.settings.get(name, [])) for report in (base, post)]
-        if values[0] != values[1]:
-            rows.append([name, *(", ".join(map(str, v)) or "not recorded" for v in values)])
-    if base.tried != post.tried:
-        spans = [f"{a} to {b}" if a != b else str(a) for a, b in (base.tried, post.tried)]
-        rows.append(["attempts a task", *spans])
-    return pd.DataFrame(rows, columns=["setting", "base", "post"])
-
-
-# --- records --------------------------------------------------------------------------------------
-
-
-def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
-    """The objects of a file of JSON lines (.gz too) with their line numbers, one at a time.
-
-    Raises OutcomesError naming file and line for anything else, a torn last line included.
-    """
-    opened = gzip.open if path.name.endswith(".gz") else open
-    with opened(path, "rb") as file:
-        number = 0
-        while True:
-            number += 1
-            try:
-                raw = file.readline(_LONGEST_LINE)
-            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                raise OutcomesError(f"{path}: not a whole gzip file ({error}).") from error
-            if not raw:
-                return
-            if raw.isspace():
-                continue
-            yield number, parsed(raw, f"{path}, line {number}")
-
-
-def json_document(path: Path) -> Any:
-    """The one JSON value that a file holds."""
-    return parsed(path.read_bytes(), str(path), kind=(dict, list))
-
-
-def parsed(raw: bytes, place: str, kind=dict) -> Any:
-    """JSON as Python values, NaN allowed; OutcomesError naming the place for anything else."""
-    try:
-        text = raw.decode("utf-8-sig")
-        value = json.loads(text, object_pairs_hook=_object, parse_int=_whole)
-        if not isinstance(value, kind):
-            raise ValueError(f"{type(value).__name__} where an object was expected")
-    except (ValueError, RecursionError) as error:
-        start = repr(raw.strip()[:60].decode("utf-8", "backslashreplace"))
-        raise OutcomesError(
-            f"{place}: expected JSON, got {start} ({error}). Mend or delete it, or fetch the file "
-            "again if it was cut short."
-        ) from error
-    return value
-
-
-def _object(pairs):
-    """A JSON object as a dict; one that says a thing twice is refused."""
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is there twice")
-    return row
-
-
-def _whole(digits):
-    """A whole number; one beyond all floats is no score, count or setting, and is refused."""
-    if len(digits) > _LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(digits)} digits")
-    return int(digits)
-
-
-def get(record: dict, name: str, kinds: tuple[type, ...], place: str, what: str = "") -> Any:
-    """record[name], which must be there and of one of those very types (True is no int)."""
-    if name not in record:
-        have = ", ".join(map(repr, record)) or "nothing"
-        raise OutcomesError(f"{place}: no {name!r}; it has {have}.")
-    value = record[name]
-    if type(value) not in kinds:
-        expected = what or " or ".join("null" if k is NONE else k.__name__ for k in kinds)
-        raise OutcomesError(f"{place}, {name!r}: got {_shown(value)}, expected {expected}.")
-    return value
-
-
-NONE = type(None)
-
-
-class Alike:
-    """Rows that must be of one kind: each of some fields in all or in none, some of one type."""
-
-    def __init__(self, *names: str, typed: Iterable[str] = ()):
-        self.typed, self.names = tuple(typed), (*names, *typed)
-        self.first, self.place = None, ""
-
-    def check(self, record: dict, place: str) -> None:
-        """Raises OutcomesError where a row is unlike the first: a field was renamed or lost."""
-        kinds = tuple(name in record and self._kind(name, record[name]) for name in self.names)
-        if self.first is None:
-            self.first, self.place = kinds, place
-        elif kinds != self.first:
-            trios = zip(self.names, kinds, self.first, strict=True)
-            name, here, there = next(trio for trio in trios if trio[1] != trio[2])
-            words = {True: "there", False: "missing"}
-            raise OutcomesError(
-                f"{place}: {name!r} is {words.get(here, here)}, and in {self.place} it is "
-                f"{words.get(there, there)}; expected the same in all rows. Is a field renamed, or "
-                "are these two logs in one file?"
-            )
-
-    def _kind(self, name, value):
-        return type(value).__name__ if name in self.typed else True
-
-
-def verdict(value: Any, place: str, report: ImportReport) -> bool:
-    """Whether a score is a success: 1 and 0, or by the threshold of the report, if it has one."""
-    if type(value) not in (bool, int, float) or not math.isfinite(value):
-        raise OutcomesError(
-            f"{place}: got {_shown(value)}, expected a score: a finite number, or a boolean."
-        )
-    if report.threshold is not None:
-        low, high = report.scores
-        report.scores = min(low, value), max(high, value)
-        return value >= report.threshold
-    if value not in (0, 1):
-        raise OutcomesError(
-            f"{place}: the score {value} is neither 0 nor 1. Say from which score on an attempt is "
-            f"a success: {option('threshold', 1.0)}."
-        )
-    return bool(value)
-
-
-def measures_errors(scorer: str) -> bool:
-    """Whether a score's name is that of an error measure: wer, perplexity, brier_score, ..."""
-    return _LOWER_IS_BETTER.search(scorer) is not None
-
-
-def error_measure(scorer: str, place: str) -> OutcomesError:
-    """The error that refuses a score that is better the lower."""
-    return OutcomesError(
-        f"{place}: {scorer!r} is better the lower, and a success is a score of 1, or from a "
-        "threshold up. Choose another score, or turn this one into passed or not in a table (task, "
-        "attempt, passed)."
-    )
-
-
-def option(name: str, value: Any) -> str:
-    """How a reader of logs is told to choose something, in Python and on the command line."""
-    spelled = f'"{value}"' if isinstance(value, str) else value
-    return f"{name}={spelled} (on the command line: --choose {name}={value})"
-
-
-def choose(candidates: Iterable[str], given: str | None, argument: str, what: str, place: str):
-    """The candidate that was asked for, or the only one; else an error that lists them."""
-    candidates = list(dict.fromkeys(candidates))
-    listed = ", ".join(map(repr, candidates)) or "none"
-    if given is not None:
-        if given not in candidates:
-            raise OutcomesError(f"{place}: no {what} {given!r}; it has {listed}.")
-        return given
-    if len(candidates) != 1:
-        head, of, rest = what.partition(" of ")
-        said = f"several {head}s{of}{rest}" if candidates else f"no {what}"
-        hint = f" Choose one: {option(argument, candidates[0])}." if candidates else ""
-        raise OutcomesError(f"{place}: {said} ({listed}).{hint}")
-    return candidates[0]
-
-
-def _number(value) -> int | float | None:
-    """The finite number that a value is, or spells; None for any other."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if type(value) not in (int, float) or not math.isfinite(value):
-        return None
-    return value
-
-
-def _shown(value) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
-
-
-def _shortened(files: list[str]) -> str:
-    return ", ".join(files[:3]) + (f", and {len(files) - 3} more" if len(files) > 3 else "")

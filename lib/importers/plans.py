@@ -3,7 +3,8 @@
 from collections.abc import Collection
 
 from lib import outcomes
-from lib.importers.log import NONE, Imported, get
+from lib.importers.log import Imported
+from lib.importers.records import NONE, get
 
 
 def part(record: dict, name: str, place: str) -> dict:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from lib.importers.folders import files_below
 from lib.importers.lists import is_lists
-from lib.importers.log import json_document, option, parsed
+from lib.importers.records import json_document, parsed
+from lib.importers.wording import option
 from lib.outcomes import OutcomesError
 
 _ROWS = {

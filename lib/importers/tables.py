@@ -4,7 +4,8 @@ import warnings
 from pathlib import Path
 
 from lib import outcomes
-from lib.importers.log import Imported, ImportReport, complete
+from lib.importers.log import Imported
+from lib.importers.reports import ImportReport, complete
 
 
 def read_table(

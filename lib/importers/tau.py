@@ -2,18 +2,11 @@
 
 from pathlib import Path
 
-from lib.importers.log import (
-    NONE,
-    Alike,
-    Attempt,
-    Imported,
-    ImportReport,
-    collect,
-    get,
-    json_document,
-)
+from lib.importers.log import Attempt, Imported, collect
 from lib.importers.messages import read_messages
 from lib.importers.plans import note_unplanned, part
+from lib.importers.records import NONE, Alike, get, json_document
+from lib.importers.reports import ImportReport
 from lib.outcomes import OutcomesError
 
 _EXACT = 1e-6

@@ -3,20 +3,12 @@
 from pathlib import Path
 
 from lib.importers.folders import files_below
-from lib.importers.log import (
-    NONE,
-    Alike,
-    Attempt,
-    Imported,
-    ImportReport,
-    collect,
-    get,
-    json_lines,
-    parsed,
-    verdict,
-)
+from lib.importers.log import Attempt, Imported, collect
 from lib.importers.messages import read_messages
 from lib.importers.plans import note_unplanned
+from lib.importers.records import NONE, Alike, get, json_lines, parsed
+from lib.importers.reports import ImportReport
+from lib.importers.scores import verdict
 from lib.outcomes import OutcomesError
 
 

@@ -1,0 +1,114 @@
+"""Records of a log as they are in its files: JSON, checked field by field."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lib.importers.wording import shown
+from lib.outcomes import OutcomesError
+
+_LONGEST_LINE = 2**28
+_LONGEST_NUMBER = 300
+"""Digits of a whole number that a float can still hold."""
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
+    """The objects of a file of JSON lines (.gz too) with their line numbers, one at a time.
+
+    Raises OutcomesError naming file and line for anything else, a torn last line included.
+    """
+    opened = gzip.open if path.name.endswith(".gz") else open
+    with opened(path, "rb") as file:
+        number = 0
+        while True:
+            number += 1
+            try:
+                raw = file.readline(_LONGEST_LINE)
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise OutcomesError(f"{path}: not a whole gzip file ({error}).") from error
+            if not raw:
+                return
+            if raw.isspace():
+                continue
+            yield number, parsed(raw, f"{path}, line {number}")
+
+
+def json_document(path: Path) -> Any:
+    """The one JSON value that a file holds."""
+    return parsed(path.read_bytes(), str(path), kind=(dict, list))
+
+
+def parsed(raw: bytes, place: str, kind=dict) -> Any:
+    """JSON as Python values, NaN allowed; OutcomesError naming the place for anything else."""
+    try:
+        text = raw.decode("utf-8-sig")
+        value = json.loads(text, object_pairs_hook=_object, parse_int=_whole)
+        if not isinstance(value, kind):
+            raise ValueError(f"{type(value).__name__} where an object was expected")
+    except (ValueError, RecursionError) as error:
+        start = repr(raw.strip()[:60].decode("utf-8", "backslashreplace"))
+        raise OutcomesError(
+            f"{place}: expected JSON, got {start} ({error}). Mend or delete it, or fetch the file "
+            "again if it was cut short."
+        ) from error
+    return value
+
+
+def _object(pairs):
+    """A JSON object as a dict; one that says a thing twice is refused."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is there twice")
+    return row
+
+
+def _whole(digits):
+    """A whole number; one beyond all floats is no score, count or setting, and is refused."""
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def get(record: dict, name: str, kinds: tuple[type, ...], place: str, what: str = "") -> Any:
+    """record[name], which must be there and of one of those very types (True is no int)."""
+    if name not in record:
+        have = ", ".join(map(repr, record)) or "nothing"
+        raise OutcomesError(f"{place}: no {name!r}; it has {have}.")
+    value = record[name]
+    if type(value) not in kinds:
+        expected = what or " or ".join("null" if k is NONE else k.__name__ for k in kinds)
+        raise OutcomesError(f"{place}, {name!r}: got {shown(value)}, expected {expected}.")
+    return value
+
+
+NONE = type(None)
+
+
+class Alike:
+    """Rows that must be of one kind: each of some fields in all or in none, some of one type."""
+
+    def __init__(self, *names: str, typed: Iterable[str] = ()):
+        self.typed, self.names = tuple(typed), (*names, *typed)
+        self.first, self.place = None, ""
+
+    def check(self, record: dict, place: str) -> None:
+        """Raises OutcomesError where a row is unlike the first: a field was renamed or lost."""
+        kinds = tuple(name in record and self._kind(name, record[name]) for name in self.names)
+        if self.first is None:
+            self.first, self.place = kinds, place
+        elif kinds != self.first:
+            trios = zip(self.names, kinds, self.first, strict=True)
+            name, here, there = next(trio for trio in trios if trio[1] != trio[2])
+            words = {True: "there", False: "missing"}
+            raise OutcomesError(
+                f"{place}: {name!r} is {words.get(here, here)}, and in {self.place} it is "
+                f"{words.get(there, there)}; expected the same in all rows. Is a field renamed, or "
+                "are these two logs in one file?"
+            )
+
+    def _kind(self, name, value):
+        return type(value).__name__ if name in self.typed else True
