@@ -291,7 +291,8 @@ def _chosen(files, filters, report, asked, benchmark):
                 raise OutcomesError(
                     f"{read.place}: document {read.doc} is not the one of that number in {place}: "
                     "they differ in 'doc_hash', or else in 'target'; expected one document for a "
-                    "number. Put the files of each set of documents into a folder of their own."
+                    "number. Put the files of each set of documents into a folder of their own, or "
+                    f"take the newest file alone: {option('reruns', 'last')}."
                 )
             report.documents[key] = known
             yield _Row(read, file, *key)
@@ -300,7 +301,7 @@ def _chosen(files, filters, report, asked, benchmark):
 def _of_filter(file, filter, report, asked):
     """What the rows of a filter tell; rows of one that is not told must be one a document."""
     alike, judged = Alike("metrics", "filter", "target", "doc_hash"), Alike(typed=["target"])
-    listed, met = None, set()
+    listed, met, settings = None, set(), None
     for place, row in _placed(file):
         alike.check(row, place)
         name = _filter(place, row)
@@ -325,7 +326,9 @@ def _of_filter(file, filter, report, asked):
             )
         if listed:
             judged.check(row, place)
-        report.set(read.settings, _task(file))
+        if read.settings != settings:  # as a rule, those of all rows are the same
+            settings = read.settings
+            report.set(settings, _task(file))
         yield read
 
 

@@ -80,12 +80,12 @@ def _of_content(path, content) -> str:
         if is_lists(first):
             return "lists"
         raise _unknown(path, f"a list of objects with {_keys(first)}")
-    if path.name == "results.json" and kept_apart(path):
-        return "tau"
     for kinds in (_DOCUMENTS, _ROWS):
         for name, keys in kinds.items():
             if keys <= set(content):
                 return name
+    if path.name == "results.json" and kept_apart(path):
+        return "tau"
     if {"id", "result"} <= set(content) or {"accuracy", "correct_count"} <= set(content):
         raise OutcomesError(
             f"{path}: one file of BFCL; give the folder that holds its result and score folders."
