@@ -89,10 +89,7 @@ def test_tau_bench_trajectories_of_gpt_4o():
     [
         (
             "inspect/base.eval",
-            {
-                "error: ConnectionError('the server closed the connection')": 1,
-                "limit: message": 1,
-            },
+            {"error: ConnectionError('the server closed the connection')": 1},
         ),
         ("tau2/base.json", {"infrastructure_error": 1}),
         ("bfcl/base", {"inference error: the server timed out": 1}),

@@ -75,6 +75,30 @@ def test_settings_of_another_type_are_no_crash(tmp_path, log, within, name, valu
         load(tmp_path, log)
 
 
+def test_a_sample_that_hit_a_limit_counts_as_it_was_scored(tmp_path, log):
+    for number in (0, 1):
+        log["samples"][number]["limit"] = {"type": "message", "limit": 10}
+    log["samples"][1]["scores"] = {}
+    report = load(tmp_path, log).report
+    assert report.missing == {"limit: message": 1}
+    assert report.notes == ["1 sample with a score hit a limit: message; the score counts"]
+
+
+def test_fields_of_older_versions_are_known(tmp_path, log):
+    for sample in log["samples"]:
+        sample["score"] = sample.pop("scores")["match"]
+        sample["transcript"] = {"events": [], "content": {}}
+    imported = load(tmp_path, log, scorer=None)
+    assert (imported.report.scorer, imported.report.passed) == ("score", 18)
+
+
+def test_an_unknown_field_can_be_ignored_from_the_command_line(tmp_path, log):
+    log["samples"][2] |= {"limits": None, "late": 1}
+    with pytest.raises(OutcomesError, match=r"field 'late' .*--choose ignore=late"):
+        load(tmp_path, log)
+    assert load(tmp_path, log, ignore="late,limits").report.attempts == 18
+
+
 # --- archives -------------------------------------------------------------------------------------
 
 

@@ -6,15 +6,17 @@ from pathlib import Path
 import pandas as pd
 
 from lib.importers.log import Imported
-from lib.importers.reports import SETTINGS
+from lib.importers.reports import SETTINGS, one_document
+from lib.importers.wording import cut, shortened
 
 
 def unlike(base: Imported, post: Imported) -> pd.DataFrame:
     """What differs between two logs and should not: columns setting, base, post; a row a thing.
 
-    Those are the format, the rule that scored, the decoding settings and the attempts a task. One
-    log given for both arms has a row too, since its tax is 0 whatever the models do. What one log
-    records and the other does not may differ, and is shown.
+    Those are the format, the rule that scored, the decoding settings, the attempts a task, other
+    conditions that a log tells (shots, versions of tasks, limits), and the documents of tasks that
+    both have. One log given for both arms has a row too, since its tax is 0 whatever the models do.
+    What one log records and the other does not may differ, and is shown.
     """
     rows = []
     reports = [log.report for log in (base, post)]
@@ -28,7 +30,7 @@ def unlike(base: Imported, post: Imported) -> pd.DataFrame:
     if _one_log(base, post):
         rows.append(["log", *(_shown(log.report.files) for log in (base, post))])
     named = pd.DataFrame(rows, columns=["setting", "base", "post"])
-    return pd.concat([named, _unequal_settings(base.report, post.report)], ignore_index=True)
+    return pd.concat([named, _unequal_settings(*reports)], ignore_index=True)
 
 
 def _unequal_settings(base, post) -> pd.DataFrame:
@@ -37,10 +39,42 @@ def _unequal_settings(base, post) -> pd.DataFrame:
         values = [sorted(report.settings.get(name, [])) for report in (base, post)]
         if values[0] != values[1]:
             rows.append([name, *(", ".join(map(str, v)) or "not recorded" for v in values)])
+    rows += _unequal_conditions(base, post)
+    rows += _other_documents(base, post)
     if base.tried != post.tried:
         spans = [f"{a} to {b}" if a != b else str(a) for a, b in (base.tried, post.tried)]
         rows.append(["attempts a task", *spans])
     return pd.DataFrame(rows, columns=["setting", "base", "post"])
+
+
+def _unequal_conditions(base, post) -> list[list[str]]:
+    """A row for each condition that differs, its tasks together where they differ alike."""
+    groups = {}
+    ofs = [{of for _, of in report.conditions} for report in (base, post)]
+    for name, of in dict.fromkeys([*base.conditions, *post.conditions]):
+        values = [report.conditions.get((name, of), set()) for report in (base, post)]
+        if values[0] != values[1] and (not of or (of in ofs[0] and of in ofs[1])):
+            told = tuple(cut("; ".join(sorted(v)) or "not recorded") for v in values)
+            groups.setdefault((name, *told), []).append(of)
+    return [
+        [f"{name} ({shortened(of)})" if any(of) else name, *told]
+        for (name, *told), of in groups.items()
+    ]
+
+
+def _other_documents(base, post) -> list[list[str]]:
+    """A row where tasks of one name hold another document in the other arm."""
+    both = base.documents.keys() & post.documents.keys()
+    other = [
+        task
+        for benchmark, task in base.documents
+        if (benchmark, task) in both
+        and not one_document(base.documents[benchmark, task], post.documents[benchmark, task])
+    ]
+    if not other:
+        return []
+    named = shortened([repr(task) for task in other])
+    return [["documents", f"those of {len(other)} of {len(both)} tasks ({named})", "others"]]
 
 
 def _one_log(base, post) -> bool:

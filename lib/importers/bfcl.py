@@ -7,12 +7,15 @@ from pathlib import Path
 
 from lib.importers.folders import files_below, met_again
 from lib.importers.log import Attempt, Imported, collect
-from lib.importers.records import get, json_lines
+from lib.importers.records import NONE, get, json_lines
 from lib.importers.reports import ImportReport
 from lib.importers.scores import choose
 from lib.outcomes import OutcomesError
 
 _NAME = re.compile(r"(?P<start>BFCL_v\d+_(?P<category>\w+?))_(?P<kind>result|score)\.json")
+_PREPARES = re.compile(r"memory_\w+_prereq")
+"""Categories that the tool never scores."""
+
 _TROUBLE = "Error during inference:"
 
 
@@ -77,8 +80,11 @@ def _rows(path, runs, report):
         for files in categories.values():
             if len(files) == 1:
                 ((kind, file),) = files.items()
+                prepares = _PREPARES.fullmatch(_NAME.fullmatch(file.name)["category"])
                 lacks = {
-                    "result": "no score file; run bfcl evaluate",
+                    "result": "no score file, since it only prepares the memory"
+                    if prepares
+                    else "no score file; run bfcl evaluate",
                     "score": "no result file, which says what its tasks are",
                 }
                 report.skipped[f"{file.relative_to(path)} has {lacks[kind]}"] += 1
@@ -120,7 +126,7 @@ def _results(file) -> tuple[dict, str]:
         task = get(row, "id", (str,), place)
         if task in results:
             raise OutcomesError(f"{place}: task {task!r} is there twice.")
-        results[task] = get(row, "result", (str, list, dict), place)
+        results[task] = get(row, "result", (str, list, dict, NONE), place)
         digests.append(hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest())
     return results, hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
 

@@ -4,6 +4,7 @@ Inspect's own package is not needed, and not used where it is there: one file ha
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +18,7 @@ from lib.importers.plans import part
 from lib.importers.records import NONE, get, parsed
 from lib.importers.reports import ImportReport
 from lib.importers.scores import choose, error_measure, measures_errors, verdict
+from lib.importers.wording import count, option
 from lib.outcomes import OutcomesError
 
 SAMPLE_FIELDS = frozenset(
@@ -27,6 +29,7 @@ SAMPLE_FIELDS = frozenset(
         *("invalidation", "model_usage", "role_usage", "model_fallbacks", "turn_count"),
         *("started_at", "completed_at", "total_time", "working_time", "message_limit"),
         *("token_limit", "token_limit_type", "token_limit_usage", "time_limit"),
+        *("transcript", "score"),  # which older versions wrote
     }
 )
 """Fields of a sample. One that is not among them might be `error` or `limit` renamed."""
@@ -40,7 +43,7 @@ def read_inspect(
     *,
     scorer: str | None = None,
     threshold: float | None = None,
-    ignore: Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
     **cell,
 ) -> Imported:
     """Read a log: a sample of an epoch is an attempt at the task of its id.
@@ -48,14 +51,17 @@ def read_inspect(
     scorer: which score counts, where samples have several; "scorer/key" for one whose value is a
     dictionary. threshold: the score from which on an attempt is a success; needed where scores are
     neither 0 nor 1 ("P" is 0.5, "N" is 0, as in the tool).  ignore: fields of samples that this
-    reader does not know and that do not matter.
-    Samples that met an error or a limit, were invalidated, are not scored (NaN too), or are not in
-    the log although they were to be run, are missing, with the reason.
+    reader does not know and that do not matter, as a list, or as text with commas between.
+    Samples that met an error, were invalidated, are not scored (NaN too), or are not in the log
+    although they were to be run, are missing, with the reason. A sample that hit a limit counts as
+    it was scored, as in the tool, and the report tells how many did; without a score it is missing.
     Raises OutcomesError naming file and sample.
     """
     path = Path(path)
     report = ImportReport("Inspect", [str(path)])
     report.succeed_from(threshold)
+    if isinstance(ignore, str):
+        ignore = ignore.split(",")
     with _opened(path, report) as (header, records):
         samples = [_sample(record, ignore) for record in records]
         cell.setdefault("benchmark", _heading(header, report, path))
@@ -106,8 +112,11 @@ class _Sample:
         self.epoch = get(record, "epoch", (int,), place)
         if self.epoch < 1:
             raise OutcomesError(f"{place}: epoch {self.epoch}, and Inspect counts them from 1.")
-        self.reason = _trouble(record, place)
+        self.reason = _trouble(record, ("error", "invalidation"), place)
+        self.limit = _trouble(record, ("limit",), place)
         scores = record.get("scores")
+        if scores is None and record.get("score") is not None:  # one, in older versions
+            scores = {"score": record["score"]}
         if scores is not None and type(scores) is not dict:
             raise OutcomesError(
                 f"{place}, 'scores': got {type(scores).__name__}, expected an object."
@@ -121,7 +130,8 @@ class _Sample:
             else:
                 self.values[name] = value
             self.why[name] = score.get("reason")
-        if not self.values and self.reason is None and "scores" not in record:
+        unscored = not self.values and not {"scores", "score"} & set(record)
+        if unscored and self.reason is None and self.limit is None:
             raise OutcomesError(
                 f"{place}: no 'scores', and no 'error' or 'limit' that explains it."
             )
@@ -152,7 +162,7 @@ def _sample(told: _Record, ignore) -> _Sample:
     if unknown:
         raise OutcomesError(
             f"{place}: field {unknown[0]!r} is none of a sample in Inspect 0.3.285, and might "
-            f'decide on the outcome. If it does not, say so: ignore=["{unknown[0]}"].'
+            f"decide on the outcome. If it does not, say so: {option('ignore', unknown[0])}."
         )
     sample = _Sample(record, place)
     if told.member not in (None, f"samples/{sample.id}_epoch_{sample.epoch}.json"):
@@ -167,9 +177,9 @@ def _not_an_object(place, value) -> OutcomesError:
     return OutcomesError(f"{place}: got {type(value).__name__}, expected an object.")
 
 
-def _trouble(record, place) -> str | None:
-    """Why a sample has no outcome, if it has none whatever its scores say."""
-    for name in ("error", "invalidation", "limit"):
+def _trouble(record, names, place) -> str | None:
+    """What a sample met, of the fields of these names, if it met any."""
+    for name in names:
         told = record.get(name)
         if told is None:
             continue
@@ -217,6 +227,7 @@ def _heading(header, report, path) -> str:
 
 
 def _rows(samples, scorer, report):
+    limits = Counter()
     for sample in samples:
         passed, reason = None, sample.reason
         if reason is None:
@@ -224,10 +235,14 @@ def _rows(samples, scorer, report):
             value, why = sample.value(scorer)
             score = _number(value, place)
             if math.isnan(score):
-                reason = f"not scored: {why}" if why else "not scored"
+                reason = sample.limit or (f"not scored: {why}" if why else "not scored")
             else:
                 passed = verdict(score, place, report)
+                limits[sample.limit] += 1
         yield Attempt(sample.id, sample.epoch, passed, reason, sample.messages)
+    del limits[None]
+    for limit, n in limits.items():
+        report.note(f"{count(n, 'sample')} with a score hit a {limit}; the score counts")
 
 
 def _number(value, place) -> float:

@@ -1,21 +1,26 @@
 """lm-evaluation-harness: `samples_<task>_<date>.jsonl` (checked against lm-eval 0.4.13)."""
 
+import hashlib
+import json
 import math
 import re
 from collections import Counter
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from lib.importers.folders import files_below
+from lib.importers.folders import digest, files_below
 from lib.importers.log import Attempt, Counted, Imported, collect
-from lib.importers.records import Alike, get, json_document, json_lines
-from lib.importers.reports import ImportReport
+from lib.importers.records import NONE, Alike, get, json_document, json_lines
+from lib.importers.reports import ImportReport, one_document
 from lib.importers.scores import choose, error_measure, measures_errors, verdict
-from lib.importers.wording import option
+from lib.importers.wording import option, shortened
 from lib.outcomes import OutcomesError
 from lib.trajectory import Message
 
-_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl(\.gz)?$")
+_NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl(\.gz)?$")
+_UNTOLD = "not recorded"
+"""The filter of all rows of a log up to 0.4.6, which does not name it."""
 _SHARES = ("exact_match", "pass@1", "pass_at_1")
 """Metrics that, over a list of responses, are the share of those that succeeded."""
 
@@ -33,17 +38,22 @@ def read_lm_eval(
     """Read a samples file, or all samples files of a folder; a document is a task.
 
     metric, filter: which of the metrics and filters counts, where there are several; every file
-    must have it.  model: which, where the folder holds logs of several: by the results file beside
+    must have it. Where each of the tool's tasks has one, that one counts, whatever the others have.
+    model: which, where the folder holds logs of several: by the results file beside
     the samples, or else by the folder they are in, which the tool names after the model.
     reruns: what the files are where several hold one task: "attempts" numbers a document that comes
-    again on as a further attempt; "last" takes the newest file, whole. One must be chosen. A
-    document that comes again within a file replaces the earlier, unless they are "attempts".
+    again on as a further attempt, and leaves copies of a file out; "last" takes the newest file,
+    whole. One must be chosen. A document that comes again within a file replaces the earlier,
+    unless they are "attempts".
     threshold: the score from which on an attempt is a success, where scores are neither 0 nor 1.
 
+    The tool's tasks are benchmarks. Under one name for all, `benchmark`, the documents of several
+    are told apart as "task/document". A document without a score, or with NaN, is missing.
     A document may have several responses (`repeats`). Where the filter keeps them all
     (take_first_k) and the metric is exact_match or pass@1, each was scored. Where it keeps one
     (take_first, the default, or a vote), that one was scored, and the others are missing.
-    Raises OutcomesError naming file and line, or the files that do not go together.
+    Raises OutcomesError naming file and line, or the files that do not go together, also where one
+    number is that of two documents.
     """
     path = Path(path)
     report = ImportReport("lm-evaluation-harness")
@@ -57,11 +67,12 @@ def read_lm_eval(
     files = _of_one_model(path, files, results, model, report)
     files = _runs(path, files, reruns, report)
     report.files = [str(file) for file in files]
-    files, settled = _with_filter(path, files, filter, report)
-    metric = _with_metric(path, files, results, settled, metric)
-    report.scorer = f"{metric}, filter {settled}"
-    rows = _chosen(files, settled, report, asked=filter is not None)
-    return collect(_attempts(rows, metric, report, reruns == "attempts"), report, **cell)
+    files, filters = _with_filter(path, files, filter, report)
+    metrics = _with_metric(path, files, results, filters, metric)
+    report.scorer = _scored_by(metrics, filters)
+    _note_conditions(files, results, report)
+    rows = _chosen(files, filters, report, filter is not None, cell.get("benchmark"))
+    return collect(_attempts(rows, metrics, report, reruns == "attempts"), report, **cell)
 
 
 # --- which files, which filter, which metric ------------------------------------------------------
@@ -74,7 +85,7 @@ def _task(file) -> str:
 
 def _date(file) -> str:
     named = _NAME.match(file.name)
-    return named["date"] if named else ""
+    return (named["date"] if named else None) or ""
 
 
 def _results(files) -> dict[Path, dict]:
@@ -92,7 +103,11 @@ def _of_one_model(path, files, results, model, report) -> list[Path]:
     models = {}
     for file in files:
         name = results[file].get("model_name")
-        models[file] = name if isinstance(name, str) and name else file.absolute().parent.name
+        models[file] = name if isinstance(name, str) and name else ""
+    folders = {_folder_of(name): name for name in models.values() if name}
+    for file in files:
+        folder = file.absolute().parent.name
+        models[file] = models[file] or folders.get(folder, folder)
     place = str(path)
     if len(set(models.values())) > 1:
         place += " (its files are told apart by the results file beside them, or else their folder)"
@@ -108,6 +123,11 @@ def _of_one_model(path, files, results, model, report) -> list[Path]:
     return kept
 
 
+def _folder_of(model) -> str:
+    """The folder that the tool names after a model."""
+    return re.sub(r"[\"<>:/|\\?*\[\]]+", "__", model)
+
+
 def _has(value, name) -> bool:
     return isinstance(value, dict) and name in value
 
@@ -115,9 +135,11 @@ def _has(value, name) -> bool:
 def _runs(path, files, reruns, report) -> list[Path]:
     """The files to read, oldest first: of several with one task the newest, or all of them."""
     files = sorted(files, key=lambda file: (_task(file), _date(file), str(file)))
+    if reruns == "attempts":
+        return _without_copies(files, report)
     newest = {_task(file): file for file in files}
     earlier = [file for file in files if newest[_task(file)] is not file]
-    if not earlier or reruns == "attempts":
+    if not earlier:
         return files
     if reruns is None:
         task = _task(earlier[0])
@@ -133,8 +155,18 @@ def _runs(path, files, reruns, report) -> list[Path]:
     return list(newest.values())
 
 
-def _with_filter(path, files, given, report):
-    """The files that hold rows, and the filter: the one asked for, or the only one."""
+def _without_copies(files, report) -> list[Path]:
+    """The files without those that are another of their task to the byte, as no two runs are."""
+    held, first = Counter(map(_task, files)), {}
+    for file in files:
+        of = (_task(file), digest(file) if held[_task(file)] > 1 else "")
+        if first.setdefault(of, file) is not file:
+            report.skipped[f"file {file} is a copy of {first[of]}"] += 1
+    return list(first.values())
+
+
+def _with_filter(path, files, given, report) -> tuple[list[Path], dict[Path, str]]:
+    """The files that hold rows, and the filter of each: the one asked for, or its only one."""
     heads = {file: next(_placed(file), None) for file in files}
     for file in [file for file, head in heads.items() if head is None]:
         report.skipped[f"file {file.name} holds no rows"] += 1
@@ -145,14 +177,14 @@ def _with_filter(path, files, given, report):
         found = {file: [_filter(*head)] for file, head in heads.items()}
     else:
         found = {file: _filters(file, given) for file in heads}
-    return list(heads), _in_all(path, found, given, "filter")
+    return list(heads), _of_each(path, found, given, "filter")
 
 
-def _with_metric(path, files, results, filter, given) -> str:
-    """The metric: the one asked for, or the only one that says of a response that it is right."""
+def _with_metric(path, files, results, filters, given) -> dict[Path, str]:
+    """The metric of each file: the one asked for, or the only one that says what is right."""
     found, lower = {}, {}
     for file in files:
-        place, row = next(one for one in _placed(file) if _filter(*one) == filter)
+        place, row = next(one for one in _placed(file) if _filter(*one) == filters[file])
         told = results[file].get("higher_is_better")
         told = told.get(_task(file)) if isinstance(told, dict) else None
         names = _metrics(row, place)
@@ -163,11 +195,14 @@ def _with_metric(path, files, results, filter, given) -> str:
     if given in lower or (lower and not any(found.values())):
         name = given or next(iter(lower))
         raise error_measure(name, lower[name])
-    return _in_all(path, found, given, "metric")
+    return _of_each(path, found, given, "metric")
 
 
-def _in_all(path, found, given, what) -> str:
-    """The name that was asked for, or the only one, which each of the files must have."""
+def _of_each(path, found, given, what) -> dict[Path, str]:
+    """By file, the name that was asked for, which each must have, or else its task's only one."""
+    of_tasks = {(_task(file), name) for file, names in found.items() for name in names}
+    if given is None and all(found.values()) and len(of_tasks) == len({t for t, _ in of_tasks}):
+        return {file: name for file, (name,) in found.items()}
     unlike = len({tuple(names) for names in found.values()}) > 1
     place = f"{path} ({_listing(found)})" if unlike else str(path)
     names = [name for names in found.values() for name in names]
@@ -177,7 +212,29 @@ def _in_all(path, found, given, what) -> str:
             f"{path}: not all files have the {what} {given!r}: {_listing(found)}. Choose one that "
             "all have, or put the files of each into a folder of their own."
         )
-    return given
+    return dict.fromkeys(found, given)
+
+
+def _scored_by(metrics, filters) -> str:
+    """What scored, and in which tasks of the tool, where not all have the same."""
+    groups = {}
+    for file, metric in metrics.items():
+        tasks = groups.setdefault(f"{metric}, filter {filters[file]}", {})
+        tasks[_task(file)] = None
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{rule} ({shortened(list(tasks))})" for rule, tasks in groups.items())
+
+
+def _note_conditions(files, results, report) -> None:
+    """Note what the results files say of how each task was put to the model."""
+    for file in files:
+        for name, field in (("n-shot", "n-shot"), ("task version", "versions")):
+            told = results[file].get(field)
+            value = told.get(_task(file)) if isinstance(told, dict) else None
+            report.condition(name, _task(file), value)
+        config = results[file].get("config")
+        report.condition("limit", "", config.get("limit") if isinstance(config, dict) else None)
 
 
 def _listing(found) -> str:
@@ -196,7 +253,7 @@ def _placed(file):
 
 
 def _filter(place, row) -> str:
-    return get(row, "filter", (str,), place)
+    return get(row, "filter", (str,), place) if "filter" in row else _UNTOLD
 
 
 def _filters(file, enough=None) -> list[str]:
@@ -212,28 +269,67 @@ def _filters(file, enough=None) -> list[str]:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _chosen(files, filter, report, asked):
-    """The rows of a filter, as (benchmark, what they tell); of others none may be unless asked."""
+class _Row(NamedTuple):
+    """A row that counts: what it tells, the metric's file, and the names in the table."""
+
+    read: "_Responses"
+    file: Path
+    benchmark: str
+    task: str
+
+
+def _chosen(files, filters, report, asked, benchmark):
+    """The rows of each file's filter, as `_Row`s; of other filters none may be unless asked."""
+    apart = benchmark is not None and len({_task(file) for file in files}) > 1
+    first = {}
     for file in files:
-        alike, listed = Alike("metrics", "filter", "target", "doc_hash"), None
-        for place, row in _placed(file):
-            alike.check(row, place)
-            name = _filter(place, row)
-            if name != filter:
-                if not asked:
-                    choose(_filters(file), None, "filter", "filter", str(file))
-                report.skipped[f"rows of the filter {name!r}"] += 1
-                continue
-            read = _Responses(row, place)
-            if listed is None:
-                listed = read.listed
-            if read.listed != listed:
+        for read in _of_filter(file, filters[file], report, asked):
+            task = f"{_task(file)}/{read.doc}" if apart else str(read.doc)
+            key = benchmark or _task(file), task
+            known, place = first.setdefault(key, (read.document, read.place))
+            if not one_document(known, read.document):
                 raise OutcomesError(
-                    f"{place}, 'filtered_resps': one response here and a list of them in other "
-                    "rows, or the reverse; expected the same in all rows of a filter."
+                    f"{read.place}: document {read.doc} is not the one of that number in {place}: "
+                    "they differ in 'doc_hash', or else in 'target'; expected one document for a "
+                    "number. Put the files of each set of documents into a folder of their own, or "
+                    f"take the newest file alone: {option('reruns', 'last')}."
                 )
-            report.set(read.settings)
-            yield _task(file), read
+            report.documents[key] = known
+            yield _Row(read, file, *key)
+
+
+def _of_filter(file, filter, report, asked):
+    """What the rows of a filter tell; rows of one that is not told must be one a document."""
+    alike, judged = Alike("metrics", "filter", "target", "doc_hash"), Alike(typed=["target"])
+    listed, met, settings = None, set(), None
+    for place, row in _placed(file):
+        alike.check(row, place)
+        name = _filter(place, row)
+        if name != filter:
+            if not asked:
+                choose(_filters(file), None, "filter", "filter", str(file))
+            report.skipped[f"rows of the filter {name!r}"] += 1
+            continue
+        read = _Responses(row, place)
+        if name == _UNTOLD and read.doc in met:
+            raise OutcomesError(
+                f"{place}: document {read.doc} comes again, and no row tells its 'filter', so that "
+                "rows of several filters cannot be told apart; expected each document once. Keep "
+                "the rows of one filter, or log with lm-eval 0.4.7 or later."
+            )
+        met.add(read.doc)
+        listed = read.listed if listed is None else listed
+        if read.listed != listed:
+            raise OutcomesError(
+                f"{place}, 'filtered_resps': one response here and a list of them in other "
+                "rows, or the reverse; expected the same in all rows of a filter."
+            )
+        if listed:
+            judged.check(row, place)
+        if read.settings != settings:  # as a rule, those of all rows are the same
+            settings = read.settings
+            report.set(settings, _task(file))
+        yield read
 
 
 class _Responses:
@@ -242,7 +338,10 @@ class _Responses:
     def __init__(self, row, place):
         self.row, self.place = row, place
         self.doc = get(row, "doc_id", (int,), place)
-        self.target = get(row, "target", (str,), place)
+        target = get(row, "target", _TARGETS, place)
+        self.target = target if type(target) is str else json.dumps(target)
+        hashed = row.get("doc_hash")
+        self.document = hashed if type(hashed) is str else None, _short(self.target)
         resps = get(row, "resps", (list,), place)
         kept = get(row, "filtered_resps", (list,), place)
         torn = any(type(r) is not list or not r for r in resps)
@@ -259,12 +358,7 @@ class _Responses:
         self.texts = resps[0] if self.single else [""]
         self.kept = kept[0]
         self.listed = self.single and type(self.kept) is list
-        arguments = row.get("arguments")
-        self.prompt, self.settings = None, None
-        if isinstance(arguments, dict):
-            first = arguments.get("gen_args_0")
-            if isinstance(first, dict):
-                self.prompt, self.settings = first.get("arg_0"), first.get("arg_1")
+        self.prompt, self.settings = _request(row.get("arguments"))
         if not isinstance(self.settings, dict):
             self.settings = None
 
@@ -275,14 +369,34 @@ class _Responses:
         return [*made, Message("assistant", text if isinstance(text, str) else str(text))]
 
 
-def _attempts(rows, metric, report, numbered_on):
-    for record, (benchmark, read) in enumerate(rows):
+_TARGETS = (str, int, float, bool, list, dict, NONE)
+
+
+def _short(text) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _request(arguments):
+    """The first prompt and its decoding settings, as of now, or as lists, as before 0.4.3."""
+    if isinstance(arguments, dict) and isinstance(arguments.get("gen_args_0"), dict):
+        first = arguments["gen_args_0"]
+        return first.get("arg_0"), first.get("arg_1")
+    if isinstance(arguments, list) and arguments and isinstance(arguments[0], list):
+        return (*arguments[0], None, None)[:2]
+    return None, None
+
+
+def _attempts(rows, metrics, report, numbered_on):
+    for record, (read, file, benchmark, task) in enumerate(rows):
+        metric = metrics[file]
         where = f"{read.place}, {metric!r}"
         n, scored = len(read.texts), len(read.kept) if read.listed else 1
         if scored > n or scored == 0:
             raise OutcomesError(f"{read.place}: {scored} filtered responses of {n}.")
-        value = get(read.row, metric, (int, float, bool), read.place)
-        passed = _verdicts(value, read, metric, where, report)
+        value = get(read.row, metric, (int, float, bool, NONE), read.place)
+        passed = [None] * scored
+        if value is not None and value == value:
+            passed = _verdicts(value, read, metric, where, report)
         if isinstance(passed, int):
             if numbered_on:
                 raise OutcomesError(
@@ -290,7 +404,7 @@ def _attempts(rows, metric, report, numbered_on):
                     "are further attempts need that. Import the files one by one and add up their "
                     "counts."
                 )
-            yield Counted(read.doc, scored, passed, n - scored, benchmark)
+            yield Counted(task, scored, passed, n - scored, benchmark)
             continue
         if scored == 1 < n:
             report.note(
@@ -298,13 +412,15 @@ def _attempts(rows, metric, report, numbered_on):
                 "scored. If it is voted for rather than the first, its score is not that of an "
                 "attempt. To have all scored, run lm_eval with the filter take_first_k."
             )
-        reason = f"not among the {scored} of {n} responses that were scored"
+        rest = f"not among the {scored} of {n} responses that were scored"
         for number in range(n):
+            verdict_on = passed[number] if number < scored else None
+            reason = "not scored" if number < scored else rest
             yield Attempt(
-                read.doc,
+                task,
                 None if numbered_on else number,
-                passed[number] if number < scored else None,
-                None if number < scored else reason,
+                verdict_on,
+                reason if verdict_on is None else None,
                 partial(read.messages, number),
                 benchmark,
                 None if numbered_on else record,
@@ -374,5 +490,5 @@ def _metrics(row, place) -> list[str]:
             )
     else:
         named = [name for name, value in row.items() if type(value) in (int, float, bool)]
-        named = [name for name in named if name != "doc_id"]
+        named = [name for name in named if name not in ("doc_id", "target")]
     return [name for name in named if type(row.get(name)) in (int, float, bool)]

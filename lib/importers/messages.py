@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from lib.importers.wording import shown
 from lib.outcomes import OutcomesError
 from lib.trajectory import Message, ToolCall
 
@@ -29,12 +30,17 @@ def _message(raw, place) -> Message:
     if not isinstance(raw, dict) or not isinstance(raw.get("role"), str):
         raise OutcomesError(f"{place}: expected an object with a 'role'.")
     role = _ROLES.get(raw["role"], raw["role"])
+    calls = raw.get("tool_calls") or ()
+    if not isinstance(calls, list | tuple):
+        raise OutcomesError(
+            f"{place}, 'tool_calls': got {shown(calls)}, expected a list of calls, or null."
+        )
     answered = raw.get("tool_call_id") or (raw.get("id") if role == "tool" else None)
     name = raw.get("name") or raw.get("function")
     return Message(
         role,
         _text(raw.get("content"), place),
-        tuple(_call(call, place) for call in raw.get("tool_calls") or ()),
+        tuple(_call(call, place) for call in calls),
         name=name if isinstance(name, str) else None,
         tool_call_id=answered if isinstance(answered, str) else None,
     )

@@ -12,20 +12,21 @@ def part(record: dict, name: str, place: str) -> dict:
     return (get(record, name, (dict, NONE), place) if name in record else None) or {}
 
 
-def note_unplanned(done: Imported, trials: int, tasks: int | Collection[str]) -> None:
+def note_unplanned(done: Imported, trials: int, tasks: int | Collection[str] | None) -> None:
     """Note in the report which tasks have fewer or more attempts than were planned for each.
 
-    tasks: how many were planned, or their names.
+    tasks: how many were planned, or their names; None for all that there are, however many.
     """
     counts = outcomes.counts(done.outcomes)
     tried = dict(zip(counts["task"], counts["n"] + counts["missing"], strict=True))
-    planned = tasks if isinstance(tasks, int) else len(tasks)
-    if not isinstance(tasks, int):
+    if isinstance(tasks, Collection):
         tried = dict.fromkeys(tasks, 0) | tried
+        tasks = len(tasks)
     told = [f"task {name!r} has {n}" for name, n in tried.items() if n != trials]
-    if len(tried) != planned:
+    if tasks is not None and len(tried) != tasks:
         told.insert(0, f"{len(tried)} tasks are there")
     if told:
-        plan = f"{trials} attempts at each of {planned} tasks were planned"
+        of = "all" if tasks is None else tasks
+        plan = f"{trials} attempts at each of {of} tasks were planned"
         more = f" and {len(told) - 8} more tasks have another number" if len(told) > 8 else ""
         done.report.note(f"{plan}; {', '.join(told[:8])}{more}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from lib.importers.folders import files_below
 from lib.importers.lists import is_lists
 from lib.importers.records import json_document, parsed
+from lib.importers.tau import kept_apart
 from lib.importers.wording import option
 from lib.outcomes import OutcomesError
 
@@ -61,6 +62,7 @@ def recognise(path: str | Path) -> str:
 
 def _of_folder(path) -> str:
     found = [name for name, pattern in _IN_FOLDERS.items() if files_below(path, pattern)]
+    found += ["tau"] if kept_apart(path) else []
     if len(found) != 1:
         said = f"files of {' and '.join(found)}" if found else "no log that is known here"
         raise OutcomesError(
@@ -82,6 +84,8 @@ def _of_content(path, content) -> str:
         for name, keys in kinds.items():
             if keys <= set(content):
                 return name
+    if path.name == "results.json" and kept_apart(path):
+        return "tau"
     if {"id", "result"} <= set(content) or {"accuracy", "correct_count"} <= set(content):
         raise OutcomesError(
             f"{path}: one file of BFCL; give the folder that holds its result and score folders."

@@ -1,5 +1,6 @@
 """The report on a log: what was read, what was left out, and why."""
 
+import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,11 +8,17 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from lib import outcomes
-from lib.importers.wording import count, option, shortened, shown
+from lib.importers.wording import count, cut, option, shortened, shown
 from lib.outcomes import OutcomesError
 
 SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "n")
 """Decoding settings that are compared between arms, by our names."""
+
+_FURTHER = (
+    *("do_sample", "until", "stop", "stop_seqs", "min_p", "reasoning_effort", "reasoning_tokens"),
+    *("repetition_penalty", "frequency_penalty", "presence_penalty", "chat_template_kwargs"),
+)
+"""Further decoding settings that are compared, of any type, by the names that logs give them."""
 
 _OTHER_NAMES = {
     "max_gen_toks": "max_tokens",
@@ -31,6 +38,10 @@ class ImportReport:
     threshold: scores from there on are successes; None where scores are 1 and 0.
     scores: the lowest and the highest score that was judged by the threshold.
     settings: decoding settings that the log records; several values where it has several.
+    conditions: what else decides on scores, as JSON, by its name and what it is of: a task of the
+    tool, or "" for the whole log. An empty set where a log tells such things, and this one not.
+    documents: what tells the document of a (benchmark, task) from others, as `one_document` takes
+    it, where the log has it.
     unequal, tried: the fewest and the most attempts of a task, scored ones and all.
     """
 
@@ -48,13 +59,17 @@ class ImportReport:
     threshold: float | None = None
     scores: tuple[float, float] = (math.inf, -math.inf)
     settings: dict[str, list] = field(default_factory=dict)
+    conditions: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    documents: dict[tuple[str, str], tuple[str | None, str]] = field(default_factory=dict)
     unequal: tuple[int, int] = (0, 0)
     tried: tuple[int, int] = (0, 0)
     notes: list[str] = field(default_factory=list)
 
-    def set(self, settings: dict | None) -> None:
+    def set(self, settings: dict | None, of: str = "") -> None:
         """Note the decoding settings among the items of a mapping; other items are left alone.
 
+        Those in `extra_body`, which clients pass on to a server, are among them.  of: the task of
+        the tool that they are of, where it samples its tasks unalike.
         Raises OutcomesError where they are no mapping, or a setting is no number.
         """
         if not isinstance(settings, dict | None):
@@ -64,6 +79,10 @@ class ImportReport:
             )
         for name, value in (settings or {}).items():
             name = _OTHER_NAMES.get(name, name)
+            if name == "extra_body":
+                self.set(value, of)
+            if name in _FURTHER:
+                self.condition(name, of, value)
             if name not in SETTINGS or value is None:
                 continue
             number = number_of(value)
@@ -75,6 +94,12 @@ class ImportReport:
             values = self.settings.setdefault(name, [])
             if number not in values:
                 values.append(number)
+
+    def condition(self, name: str, of: str, value: object) -> None:
+        """Note what else decides on scores; None where the log does not tell it."""
+        told = self.conditions.setdefault((name, of), set())
+        if value is not None:
+            told.add(json.dumps(value, sort_keys=True))
 
     def succeed_from(self, threshold: float | None) -> None:
         """Let scores from `threshold` on be successes; None leaves that to scores of 1 and 0.
@@ -117,7 +142,18 @@ class ImportReport:
             told.append(f"without an attempt: {count(len(tasks), 'task')}, {why} ({named})")
         for name, values in self.settings.items():
             told.append(f"{name}: {', '.join(map(str, values))}")
-        return told + self.notes
+        return told + self._conditions() + self.notes
+
+    def _conditions(self) -> list[str]:
+        """A line a condition: what it is, and of which tasks, where it is of tasks."""
+        groups = {}
+        for (name, of), values in self.conditions.items():
+            if values:
+                groups.setdefault((name, "; ".join(sorted(values))), []).append(of)
+        return [
+            f"{name}: {cut(text)}" + (f" ({shortened(of)})" if any(of) else "")
+            for (name, text), of in groups.items()
+        ]
 
     def _seen(self) -> str:
         low, high = self.scores
@@ -145,6 +181,14 @@ def complete(table: pd.DataFrame, report: ImportReport) -> pd.DataFrame:
     report.unequal = (int(counts["n"].min()), int(counts["n"].max()))
     report.tried = (int(tried.min()), int(tried.max()))
     return table
+
+
+def one_document(one: tuple[str | None, str], other: tuple[str | None, str]) -> bool:
+    """Whether two documents, each (hash of it, or None; its target), are one.
+
+    The hashes say, where both have one; else the targets do.
+    """
+    return one[0] == other[0] if one[0] and other[0] else one[1] == other[1]
 
 
 def number_of(value) -> int | float | None:

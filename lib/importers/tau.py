@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from lib.importers.folders import files_below
 from lib.importers.log import Attempt, Imported, collect
 from lib.importers.messages import read_messages
 from lib.importers.plans import note_unplanned, part
@@ -18,29 +19,59 @@ _TROUBLE = ("infrastructure_error", "unexpected_error")
 def read_tau(path: str | Path, **cell) -> Imported:
     """Read a results file: tau2's object with `simulations`, or tau-bench's list of trajectories.
 
-    A reward within 1e-6 of 1 is a success. A null reward, a skipped simulation, or one ended by
-    `infrastructure_error` is missing.
+    tau2 may keep each simulation in a file of its own, in a folder `simulations` beside
+    `results.json`: give that file, or the folder that holds both.
+    A reward within 1e-6 of 1 is a success. A null reward, a skipped simulation, one ended by
+    `infrastructure_error`, or a trajectory with an error, is missing.
     Raises OutcomesError naming file and simulation.
     """
     path = Path(path)
+    path = path / "results.json" if path.is_dir() else path
+    if not path.is_file():
+        raise OutcomesError(f"{path}: no such file; expected the results file of tau2.")
     document = json_document(path)
     if isinstance(document, list):
         report = ImportReport("tau-bench", [str(path)], scorer="reward of 1")
         return collect(_trajectories(path, document), report, **cell)
     report = ImportReport("tau2", [str(path)], scorer="reward of 1")
-    simulations = get(document, "simulations", (list,), str(path))
+    simulations = _listed(path, document, report)
     info = get(document, "info", (dict,), str(path))
     agent = get(info, "agent_info", (dict,), f"{path}, info")
     report.set(part(agent, "llm_args", f"{path}, agent_info"))
     world = get(info, "environment_info", (dict,), f"{path}, info")
     cell.setdefault("benchmark", get(world, "domain_name", (str,), f"{path}, environment_info"))
-    done = collect(_simulations(path, simulations), report, **cell)
+    done = collect(_simulations(simulations), report, **cell)
     _compare(document, info, done, str(path))
     return done
 
 
+def kept_apart(path: Path) -> bool:
+    """Whether a folder, or a file in it, is a log of tau2 with a file for each simulation."""
+    folder = path if path.is_dir() else path.parent
+    return (folder / "results.json").is_file() and (folder / "simulations").is_dir()
+
+
+def _listed(path, document, report):
+    """The simulations with their places: in the results file, or each in a file of its own."""
+    beside = path.with_name("simulations")
+    if document.get("simulations") or not beside.is_dir():
+        simulations = get(document, "simulations", (list,), str(path))
+        return [(f"{path}, simulation {number}", row) for number, row in enumerate(simulations)]
+    files = files_below(beside, "*.json")
+    index = document.get("simulation_index")
+    planned = {str(row.get("id")) for row in index or () if isinstance(row, dict)}
+    unlike = sorted(planned ^ {file.stem for file in files}) if planned else []
+    if unlike:
+        raise OutcomesError(
+            f"{path}: the simulation {unlike[0]!r} is in 'simulation_index' or in {beside}, and "
+            "not in both; expected one file for each. Fetch the folder again, whole."
+        )
+    report.files += map(str, files)
+    return [(str(file), json_document(file)) for file in files]
+
+
 def _trajectories(path, rows):
-    alike = Alike(typed=["task_id"])
+    alike = Alike("info", typed=["task_id"])
     for number, row in enumerate(rows):
         place = f"{path}, trajectory {number}"
         alike.check(_object(row, place), place)
@@ -48,13 +79,14 @@ def _trajectories(path, rows):
         trial = get(row, "trial", (int,), place)
         reward = get(row, "reward", (int, float, NONE), place)
         traj = get(row, "traj", (list,), place)
-        yield _attempt(task, trial, reward, None, traj, place)
+        error = part(row, "info", place).get("error")  # the tool writes 0 for a trial that crashed
+        trouble = None if error is None else f"error: {error or 'no message'}"[:80]
+        yield _attempt(task, trial, reward, trouble, traj, place)
 
 
-def _simulations(path, rows):
+def _simulations(placed):
     alike = Alike("reward_info", "skipped", typed=["task_id", "trial"])
-    for number, row in enumerate(rows):
-        place = f"{path}, simulation {number}"
+    for place, row in placed:
         alike.check(_object(row, place), place)
         task = get(row, "task_id", (str, int), place)
         trial = get(row, "trial", (int, NONE), place)

@@ -33,7 +33,10 @@ def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) 
         told = parsed(metadata.read_bytes(), place)
         cell.setdefault("benchmark", get(told, "env_id", (str,), place))
         report.set(get(told, "sampling_args", (dict, NONE), place))
-        planned = [get(told, n, (int,), place) for n in ("rollouts_per_example", "num_examples")]
+        trials, tasks = (
+            get(told, name, (int,), place) for name in ("rollouts_per_example", "num_examples")
+        )
+        planned = trials, None if tasks == -1 else tasks  # -1: all that there are
         if threshold is None and told.get("pass_threshold") is not None:
             threshold = get(told, "pass_threshold", (int, float), place)
     report.succeed_from(threshold)
@@ -69,9 +72,10 @@ def _rows(path, report):
         def messages(prompt=prompt, completion=completion, place=place):
             return [*_messages(prompt, "user", place), *_messages(completion, "assistant", place)]
 
-        error = get(row, "error", (dict, NONE), place) if "error" in row else None
-        if error is not None:
-            yield Attempt(task, None, None, f"error: {error.get('error')}"[:80], messages)
+        error = get(row, "error", (dict, str, NONE), place) if "error" in row else None
+        if error not in (None, ""):  # text, before the versions that write an object
+            name = error.get("error") if isinstance(error, dict) else error
+            yield Attempt(task, None, None, f"error: {name}"[:80], messages)
         elif reward != reward:
             yield Attempt(task, None, None, "the reward is NaN", messages)
         else:

@@ -4,7 +4,10 @@ from typing import Any
 
 
 def shown(value) -> str:
-    text = repr(value)
+    return cut(repr(value))
+
+
+def cut(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
