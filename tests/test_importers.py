@@ -205,7 +205,7 @@ def test_a_table_with_other_names_of_columns(tmp_path):
     path.write_text("Problem,Try,ok?\na,0,true\na,1,false\nb,0,\n")
     with pytest.raises(OutcomesError, match="no column 'task'"):
         importers.load(path)
-    columns = {"task": "Problem", "attempt": "Try", "passed": "ok?"}
+    columns = {"task": "problem", "attempt": "Try", "passed": "ok?"}
     imported = importers.load(path, columns=columns)
     assert counted(imported) == {"a": (2, 1), "b": (0, 0)}
     with pytest.raises(OutcomesError, match=r"no column 'Nr'; it has 'Problem'"):

@@ -43,23 +43,27 @@ def read(
     if suffix not in (".parquet", ".csv", ".tsv", *_OF_JSON):
         sheets = " Save the sheet as CSV and read that." if suffix in SHEETS else ""
         raise OutcomesError(
-            f"{path}: unknown kind of file; expected one of {', '.join(SUFFIXES)}.{sheets}"
+            f"{path}: unknown kind of file; expected one of {', '.join(SUFFIXES)}, or .json, "
+            f".ndjson.{sheets}"
         )
     if not path.is_file():
         found = "is a folder" if path.is_dir() else "no such file"
         raise OutcomesError(f"{path}: {found}; expected a file of outcomes.")
     if path.stat().st_size == 0:
         raise OutcomesError(f"{path}: the file is empty; expected rows of outcomes.")
+    rows = []
     if suffix == ".parquet":
         table = _read_parquet(path)
         where = [f"row {i}" for i in range(1, len(table) + 1)]
     else:
         rows, where = _read_text(path, suffix)
-        _check_fields(rows, where, columns or {}, path)
         table = pd.DataFrame(rows, dtype=object)
     if table.empty:
         raise OutcomesError(f"{path}: no rows; expected at least one outcome.")
-    table = _renamed(table, columns or {}, path)
+    columns = {ours: _as_written(theirs, table) for ours, theirs in (columns or {}).items()}
+    if rows:
+        _check_fields(rows, where, {*columns.values(), *_that_count(table)}, path)
+    table = _renamed(table, columns, path)
     return validate(table, source=str(path), where=where, **defaults)
 
 
@@ -75,12 +79,20 @@ def _renamed(table, columns, path) -> pd.DataFrame:
     return table.rename(columns=strays | meant)
 
 
-def _check_fields(rows, where, columns, path) -> None:
+def _as_written(name, has) -> str:
+    """The column that a name means: that of it, or the only one but for capitals and blanks."""
+    like = [one for one in has if str(one).strip().casefold() == name.strip().casefold()]
+    return like[0] if name not in has and len(like) == 1 else name
+
+
+def _that_count(table) -> set[str]:
+    """The columns that decide how a row counts, however they are spelled."""
+    return FIELDS | {name for name, ours in spelled(table).items() if ours in FIELDS}
+
+
+def _check_fields(rows, where, names, path) -> None:
     """Refuse rows that are unlike the first in a field that counts: it was renamed or lost."""
-    meant = dict.fromkeys(itertools.chain.from_iterable(rows))
-    ours = {name for name, our in spelled(meant).items() if our in FIELDS}
-    names = FIELDS | ours | set(columns.values())
-    first = {name for name in rows[0] if name in names} if rows else set()
+    first = rows[0].keys() & names
     for row, place in zip(rows, where, strict=True):
         here = row.keys() & names
         if here != first:
