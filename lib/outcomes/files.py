@@ -146,9 +146,12 @@ def from_dataset(dataset, **defaults: str) -> pd.DataFrame:
 
 
 def _read_parquet(path):
+    import pyarrow
+
+    known = {pyarrow.bool_(): pd.BooleanDtype()}  # with missing ones, and no objects
     with contents.parquet(path) as file:
         # Without what pandas noted of the table: an index, that of a name too, is a column.
-        table = file.read().to_pandas(ignore_metadata=True)
+        table = file.read().to_pandas(ignore_metadata=True, types_mapper=known.get)
     unnamed = [name for name in table if re.fullmatch(r"__index_level_\d+__", str(name))]
     return table.drop(columns=unnamed)
 
