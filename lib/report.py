@@ -1,5 +1,6 @@
 """The one-page report on two arms, and figures saved the same way every time."""
 
+import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from lib import ROOT, claims, importers, outcomes, plotting, tables
+
+_KINDS = (".gz", ".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".eval")
 
 
 def save_figure(figure: Figure, name: str, figures_dir: str | None) -> None:
@@ -61,7 +64,8 @@ def write_report(
         plt.close(figure)
         sections.append(_section(one, name))
     page = out / "report.md"
-    heading = f"# Sharpening Tax: {_text(Path(base).name)} against {_text(Path(post).name)}\n"
+    names = [_text(_name(path)) for path in (base, post)]
+    heading = f"# Sharpening Tax: {names[0]} against {names[1]}\n"
     about = [*_list("Warnings", told), *_unlike(importers.unlike(*logs.values()))]
     for arm, name in (("base", "base"), ("post", "post-trained arm")):
         sections += _list(f"What was read: {name}", logs[arm].report.lines())
@@ -110,12 +114,25 @@ def read_arms(
     return logs, _joined(*arms)
 
 
+def label(path: str | Path) -> str:
+    """The name of a log without what tells its kind: a model's name may have dots of its own."""
+    name = _name(path)
+    while (stem := name[: name.rfind(".")]) and name.lower().endswith(_KINDS):
+        name = stem
+    return name or "default"
+
+
+def _name(path) -> str:
+    """The last part of a path, of "." too; a link goes by its own name."""
+    return os.path.basename(os.path.abspath(path))
+
+
 def _largest(comparison) -> int:
     return min(comparison.max_k, claims.LARGEST_DEFAULT_K)
 
 
 def _log(path, arm, options) -> importers.Imported:
-    cell = {"arm": arm, "pair": Path(path).name.split(".")[0]}
+    cell = {"arm": arm, "pair": label(path)}
     return importers.load(path, **cell | options.get(arm, {}))
 
 
@@ -137,7 +154,8 @@ def _one_arm(table, path, arm) -> pd.DataFrame:
     if arm not in names and (len(names) > 1 or names[0] in ("base", "post")):
         raise outcomes.OutcomesError(
             f"{path}: its arm is {' and '.join(map(repr, names))}, and it was given as {arm!r}. "
-            "Give the base first, and the post-trained arm second."
+            f"Give the base first, and the post-trained arm second; where {arm!r} has another name "
+            f"in the file, rename it to {arm!r} in the column 'arm'."
         )
     if arm in names and len(names) > 1:
         others = ", ".join(repr(name) for name in names if name != arm)

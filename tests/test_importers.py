@@ -1,10 +1,12 @@
 """Other tools' logs: counts as the tools tell them, what is missing and why, what is refused."""
 
+import gzip
 import json
 import random
 import struct
 import zipfile
 
+import pandas as pd
 import pytest
 
 from lib import ROOT, importers, outcomes, report
@@ -200,7 +202,7 @@ def test_a_table_with_other_names_of_columns(tmp_path):
     path.write_text("Problem,Try,ok?\na,0,true\na,1,false\nb,0,\n")
     with pytest.raises(OutcomesError, match="no column 'task'"):
         importers.load(path)
-    columns = {"task": "Problem", "attempt": "Try", "passed": "ok?"}
+    columns = {"task": "problem", "attempt": "Try", "passed": "ok?"}
     imported = importers.load(path, columns=columns)
     assert counted(imported) == {"a": (2, 1), "b": (0, 0)}
     with pytest.raises(OutcomesError, match=r"no column 'Nr'; it has 'Problem'"):
@@ -467,6 +469,68 @@ def test_bytes_that_are_not_those_listed_are_refused(tmp_path):
     (tmp_path / "a.eval").write_bytes(raw)
     with pytest.raises(OutcomesError, match=r"a\.eval"):
         importers.load(tmp_path / "a.eval")
+
+
+def test_an_odd_version_in_the_list_of_members_is_damage(tmp_path):
+    path = archive_of(tmp_path / "a.eval", **{"header.json": b"{}"})
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(b"PK\x01\x02") + 6] = 200
+    path.write_bytes(raw)
+    with pytest.raises(OutcomesError, match=r"a\.eval: not a whole zip archive"):
+        importers.load(path)
+
+
+# --- files as people have them --------------------------------------------------------------------
+
+
+def test_lists_of_ones_and_zeros_are_verdicts(tmp_path):
+    rows = [{"id": "a", "correct": [1, 0, 1]}, {"id": "b", "correct": [1, 1.0, None]}]
+    assert counted(importers.load(lines(tmp_path / "a.jsonl", *rows))) == {"a": (3, 2), "b": (2, 2)}
+    pd.DataFrame(rows[:1]).to_parquet(tmp_path / "a.parquet")
+    assert counted(importers.load(tmp_path / "a.parquet")) == {"a": (3, 2)}
+
+
+def test_a_list_of_scores_is_none_of_verdicts(tmp_path):
+    path = lines(tmp_path / "a.jsonl", {"id": "a", "correct": [1, 0.5]})
+    with pytest.raises(OutcomesError, match=r"got 0\.5, expected true, false \(or 1, 0\)"):
+        importers.load(path, format="lists")
+
+
+def test_a_list_with_another_name_is_chosen(tmp_path):
+    path = lines(tmp_path / "a.jsonl", {"nr": "a", "ok": [True, False]})
+    with pytest.raises(OutcomesError, match=r"--choose flags=ok"):
+        importers.load(path)
+    assert counted(importers.load(path, flags="ok", task="nr")) == {"a": (2, 1)}
+    columns = {"pass_flags": "ok", "task": "nr"}
+    assert counted(importers.load(path, columns=columns)) == {"a": (2, 1)}
+
+
+def test_completions_without_a_result_are_a_table(tmp_path):
+    rows = [{"task_id": "a", "attempt": i, "completion": "", "passed": i == 0} for i in (0, 1)]
+    assert counted(importers.load(lines(tmp_path / "a.jsonl", *rows))) == {"a": (2, 1)}
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+@pytest.mark.parametrize("log", ["evalplus/base_eval_results.json", "inspect/two_scorers.json"])
+def test_documents_may_be_packed(tmp_path, log, name):
+    (tmp_path / name).write_bytes(gzip.compress((EXAMPLES / log).read_bytes()))
+    choice = {"scorer": "match"} if "inspect" in log else {"tests": "plus"}
+    read = importers.load(tmp_path / name, **choice).outcomes
+    assert read.equals(load(log, **choice).outcomes)
+
+
+def test_a_bomb_of_gzip_is_refused(tmp_path):
+    (tmp_path / "a.json").write_bytes(gzip.compress(b" " * 6_000_000))
+    with pytest.raises(OutcomesError, match=r"line 1: .* as a gzip bomb would be"):
+        importers.load(tmp_path / "a.json")
+
+
+def test_a_table_takes_another_name_for_its_one_benchmark(tmp_path):
+    rows = [{"task": "a", "n": 4, "c": 1, "benchmark": name} for name in "xy"]
+    table = importers.load(lines(tmp_path / "a.jsonl", rows[0]), benchmark="z").outcomes
+    assert set(table["benchmark"]) == {"z"}
+    with pytest.raises(OutcomesError, match=r"has the benchmarks 'x', 'y'; expected one"):
+        importers.load(lines(tmp_path / "b.jsonl", *rows), benchmark="z")
 
 
 # --- ways out -------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Two arms scored or made by other rules are warned of, and choices reach the arm they are for."""
 
+import gzip
 import json
 import shutil
 
@@ -40,6 +41,13 @@ def test_one_log_for_both_arms_has_a_row(log, tmp_path):
     source = EXAMPLES / log
     copy = (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / source.name)
     assert differing(load(log), importers.load(copy)) == ["log"]
+
+
+def test_one_log_packed_for_an_arm_has_a_row(tmp_path):
+    content = (EXAMPLES / "lists" / "base.jsonl").read_bytes()
+    (tmp_path / "post.jsonl.gz").write_bytes(gzip.compress(content))
+    two = [load("lists/base.jsonl"), importers.load(tmp_path / "post.jsonl.gz")]
+    assert differing(*two) == ["log"]
 
 
 def test_a_file_of_both_arms_may_be_given_twice(tmp_path):

@@ -487,3 +487,123 @@ def test_a_csv_torn_inside_quotes_or_a_character_is_torn(tmp_path, tail):
 def test_the_largest_budget_is_the_shortest_task():
     table = pd.concat([arm("base", a=(1, 4), b=(2, 9)), arm("post", a=(1, 8), b=(2, 7))])
     assert outcomes.comparisons(table)[0].max_k == 4
+
+
+# Files as people have them
+
+
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_a_stray_quote_does_not_swallow_rows(tmp_path, mark):
+    rows = ["task attempt passed reason", 'a 0 1 "start', "b 0 0 ok", 'd 0 1 end"']
+    path = tmp_path / "t.tsv"
+    path.write_text("\n".join(rows).replace(" ", mark) + "\n")
+    with pytest.raises(OutcomesError, match=r"lines 2 to 4: .*and line 3, .* looks like a row"):
+        outcomes.read(path, arm="base")
+
+
+def test_a_reason_may_have_lines_and_commas(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('task,attempt,passed,reason\na,0,,"Error:\n  f(a, 1, b, c)\nx,y"\na,1,1,\n')
+    table = outcomes.read(path, arm="base")
+    assert table["reason"][0] == "Error:\n  f(a, 1, b, c)\nx,y"
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz", "t.json.gz"])
+def test_a_line_out_of_proportion_to_its_file_is_refused(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b" " * 6_000_000) * 2)
+    with pytest.raises(OutcomesError, match=r"line 1: .* refused, as a gzip bomb would be"):
+        outcomes.read(path, arm="base")
+
+
+def test_a_document_out_of_proportion_to_its_file_is_refused(tmp_path):
+    (tmp_path / "t.json").write_bytes(gzip.compress(b"[" + b"\n" * 6_000_000))
+    with pytest.raises(OutcomesError, match=r"more than \d+ bytes; refused, as a gzip bomb"):
+        outcomes.read(tmp_path / "t.json", arm="base")
+
+
+def test_a_line_beyond_the_limit_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(outcomes.contents, "LONGEST_LINE", 40)
+    path = jsonl(tmp_path / "t.jsonl", {"task": "a", "n": 8, "c": 2}, {"task": "b" * 40})
+    with pytest.raises(OutcomesError, match="line 2: longer than 40 bytes"):
+        outcomes.read(path, arm="base")
+
+
+@pytest.mark.parametrize("word", ["null", "None", "NaN", "NA", "N/A"])
+def test_words_for_nothing_are_missing(tmp_path, word):
+    (tmp_path / "t.csv").write_text(f"task,attempt,passed\na,0,1\na,1,{word}\n")
+    assert outcomes.read(tmp_path / "t.csv", arm="base")["passed"].tolist() == [True, pd.NA]
+
+
+ROWS = [{"task": "a", "attempt": 0, "passed": True}, {"task": "a", "attempt": 1, "passed": False}]
+ROWS_AS_LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.ndjson", ROWS_AS_LINES),
+        ("t.json", ROWS_AS_LINES),
+        ("t.json", json.dumps(ROWS)),
+        ("t.JSON", json.dumps(ROWS, indent=1)),
+        ("t.CSV", "task,attempt,passed\na,0,1\na,1,0\n"),
+        ("t.csv", "Task, Attempt, passed \na,0,1\na,1,0\n"),
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_usual_files_are_read(tmp_path, name, text, pack):
+    (tmp_path / name).write_bytes(pack(text.encode()))
+    assert outcomes.read(tmp_path / name, arm="base")["passed"].tolist() == [True, False]
+
+
+def test_a_list_of_other_things_is_refused(tmp_path):
+    (tmp_path / "t.json").write_text("[1, 2]")
+    with pytest.raises(OutcomesError, match=r"row 1 is not an object"):
+        outcomes.read(tmp_path / "t.json", arm="base")
+
+
+def test_a_field_in_capitals_is_in_all_rows_or_none(tmp_path):
+    path = jsonl(tmp_path / "t.jsonl", {"task": "a", "Passed": 1}, {"task": "b", "passed": 0})
+    with pytest.raises(OutcomesError, match=r"no 'passed'.*in all rows or in none"):
+        outcomes.read(path, arm="base")
+
+
+def test_a_spreadsheet_is_to_be_saved_as_csv(tmp_path):
+    (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(OutcomesError, match="Save the sheet as CSV"):
+        outcomes.read(tmp_path / "t.xlsx")
+
+
+def test_columns_that_the_file_lacks_are_not_listed(tmp_path):
+    (tmp_path / "t.csv").write_text("task,ok\na,1\n")
+    with pytest.raises(OutcomesError, match=r"it has 'task', 'ok'\. Expected"):
+        outcomes.read(tmp_path / "t.csv", arm="base")
+
+
+def test_an_index_with_a_name_is_a_column_of_parquet(tmp_path):
+    table = pd.DataFrame({"n": [4], "c": [1]}, index=pd.Index(["a"], name="task"))
+    table.to_parquet(tmp_path / "t.parquet")
+    assert outcomes.read(tmp_path / "t.parquet", arm="base")["task"].tolist() == ["a"]
+
+
+def test_damaged_notes_of_pandas_do_not_matter(tmp_path):
+    pd.DataFrame({"task": ["a"], "n": [4], "c": [1]}).to_parquet(tmp_path / "t.parquet")
+    raw = (tmp_path / "t.parquet").read_bytes()
+    (tmp_path / "t.parquet").write_bytes(raw.replace(b'"columns"', b'"colXmns"'))
+    assert outcomes.read(tmp_path / "t.parquet", arm="base")["n"].tolist() == [4]
+
+
+def test_models_mixed_in_a_column_are_told(tmp_path):
+    rows = [f"{task},{model},1\n" for task in "ab" for model in "xy"]
+    (tmp_path / "t.csv").write_text("task,model,passed\n" + "".join(rows))
+    with pytest.warns(OutcomesWarning, match=r"'model' has several values .*--column pair=model"):
+        outcomes.read(tmp_path / "t.csv", arm="base")
+
+
+def test_benchmarks_of_two_names_say_how_to_name_them(tmp_path):
+    cells = [
+        outcomes.validate(COUNTS[COUNTS["arm"] == one].assign(benchmark=one))
+        for one in ("base", "post")
+    ]
+    with pytest.raises(OutcomesError, match="--choose benchmark=NAME"):
+        outcomes.comparisons(pd.concat(cells))

@@ -128,6 +128,24 @@ def test_one_file_may_hold_both_arms(tmp_path):
     assert report.write_report(path, path, out=tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("Qwen2.5-7B", "Qwen2.5-7B"), ("a.v1.jsonl.gz", "a.v1"), (".", "there"), ("../post", "post")],
+)
+def test_a_log_goes_by_its_name_without_its_kind(tmp_path, monkeypatch, name, label):
+    for folder in ("there", "post"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "there")
+    assert report.label(name) == label
+
+
+def test_the_arm_with_another_name_is_to_be_renamed(tmp_path):
+    rows = [{"task": "a", "n": 4, "c": c, "arm": arm} for arm, c in (("base", 1), ("inst", 3))]
+    path = write(tmp_path / "both.jsonl", *rows)
+    with pytest.raises(outcomes.OutcomesError, match="rename it to 'post' in the column 'arm'"):
+        report.write_report(path, path, out=tmp_path / "out")
+
+
 def test_a_file_of_other_arms_is_refused(tmp_path):
     rows = [{"task": "a", "n": 4, "c": 1, "arm": arm} for arm in ("sft", "dpo")]
     path = write(tmp_path / "arms.jsonl", *rows)

@@ -43,6 +43,8 @@ FORMATS = {
 }
 """The reader of each format, by name."""
 
+_OF_OPTIONS = {"columns": "table", "flags": "lists"}
+
 __all__ = [
     "FORMATS",
     "ImportReport",
@@ -66,7 +68,8 @@ __all__ = [
 def load(path: str | Path, *, format: str | None = None, **options) -> Imported:
     """Read a log of any format known here: a file, or a folder where the tool writes folders.
 
-    format: a key of FORMATS; None recognises it from content.
+    format: a key of FORMATS; None recognises it from content, or from options that only a table
+    (`columns`) or lists of verdicts (`flags`) have.
     options: `arm`, `pair`, `benchmark` and `trajectories`, as `log.collect` takes them, and what
     the reader of the format takes besides: `scorer`, `filter`, `threshold`, ...
     Raises OutcomesError naming file and place; where several scorers or filters could be meant,
@@ -77,7 +80,8 @@ def load(path: str | Path, *, format: str | None = None, **options) -> Imported:
         raise OutcomesError(f"{path}: no such file or folder; expected a log.")
     if format is not None and format not in FORMATS:
         raise OutcomesError(f"format {format!r}: expected one of {', '.join(FORMATS)}.")
-    format = format or recognise(path)
+    told = [kind for name, kind in _OF_OPTIONS.items() if options.get(name)]
+    format = format or (told[0] if told else recognise(path))
     reader = FORMATS[format]
     own = [
         name

@@ -8,18 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from lib.outcomes import OutcomesError
+from lib.outcomes.contents import LARGEST_RATIO, SMALL
 
 LARGEST_MEMBER = 2**28
 """Bytes of a member, unpacked: as Python objects, JSON takes up to twenty times as much."""
 
 LARGEST_TOTAL = 2**34
 """Bytes of all members, unpacked."""
-
-LARGEST_RATIO = 100
-"""Bytes unpacked for a byte of the archive; logs of chats reach some dozens."""
-
-SMALL = 2**22
-"""Bytes unpacked that are harmless at any ratio, which a log of a few like samples can reach."""
 
 _ZSTD = 93
 
@@ -28,7 +23,10 @@ _ZSTD = 93
 def opened(path: Path) -> Iterator["Archive"]:
     """The archive, its list of members checked: no bomb, and no member outside of it."""
     with _whole(path):
-        file = zipfile.ZipFile(path)
+        try:
+            file = zipfile.ZipFile(path)
+        except NotImplementedError as error:  # a version that no tool writes
+            raise zipfile.BadZipFile(str(error)) from error
     with file:
         yield Archive(path, file)
 

@@ -8,6 +8,7 @@ import pandas as pd
 from lib.importers.log import Imported
 from lib.importers.reports import SETTINGS, one_document
 from lib.importers.wording import cut, shortened
+from lib.outcomes import contents
 
 
 def unlike(base: Imported, post: Imported) -> pd.DataFrame:
@@ -78,18 +79,15 @@ def _other_documents(base, post) -> list[list[str]]:
 
 
 def _one_log(base, post) -> bool:
-    """Whether all files of an arm are the other's too, by content, and hold no second arm."""
+    """Whether all files of an arm are the other's too, packed or not, and hold no second arm."""
     if any(len(set(log.outcomes["arm"])) > 1 for log in (base, post)):
-        return False
-    sizes = [[Path(file).stat().st_size for file in log.report.files] for log in (base, post)]
-    if not (set(sizes[0]) <= set(sizes[1]) or set(sizes[1]) <= set(sizes[0])):
         return False
     first, second = ({_digest(file) for file in log.report.files} for log in (base, post))
     return first <= second or second <= first
 
 
 def _digest(file) -> str:
-    with open(file, "rb") as opened:
+    with contents.opened(Path(file)) as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 

@@ -19,7 +19,7 @@ from lib.importers.records import NONE, get, parsed
 from lib.importers.reports import ImportReport
 from lib.importers.scores import choose, error_measure, measures_errors, verdict
 from lib.importers.wording import count, option
-from lib.outcomes import OutcomesError
+from lib.outcomes import OutcomesError, contents
 
 SAMPLE_FIELDS = frozenset(
     {
@@ -91,7 +91,7 @@ def _opened(path, report):
         with archive.opened(path) as members:
             yield _unpacked(members, report)
     else:
-        header = parsed(path.read_bytes(), str(path))
+        header = parsed(contents.document(path), str(path))
         listed = get(header, "samples", (list,), str(path))
         places = (f"{path}, sample {i}" for i in range(len(listed)))
         yield (

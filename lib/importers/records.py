@@ -1,44 +1,39 @@
 """Records of a log as they are in its files: JSON, checked field by field."""
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from lib.importers.wording import shown
-from lib.outcomes import OutcomesError
+from lib.outcomes import OutcomesError, contents
 
-_LONGEST_LINE = 2**28
 _LONGEST_NUMBER = 300
 """Digits of a whole number that a float can still hold."""
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
-    """The objects of a file of JSON lines (.gz too) with their line numbers, one at a time.
+    """The objects of a file of JSON lines (packed by gzip, too) with their line numbers.
 
     Raises OutcomesError naming file and line for anything else, a torn last line included.
     """
-    opened = gzip.open if path.name.endswith(".gz") else open
-    with opened(path, "rb") as file:
-        number = 0
-        while True:
-            number += 1
-            try:
-                raw = file.readline(_LONGEST_LINE)
-            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                raise OutcomesError(f"{path}: not a whole gzip file ({error}).") from error
-            if not raw:
-                return
-            if raw.isspace():
-                continue
+    for number, raw in contents.lines(path):
+        if not raw.isspace():
             yield number, parsed(raw, f"{path}, line {number}")
+
+
+def json_rows(path: Path) -> tuple[Iterable[tuple[int, Any]], str]:
+    """The values of a file that is one JSON list, or the objects of JSON lines, and what to call
+    their numbers: "row" or "line".
+    """
+    if contents.starts_with(path, b"["):
+        return enumerate(json_document(path), 1), "row"
+    return json_lines(path), "line"
 
 
 def json_document(path: Path) -> Any:
     """The one JSON value that a file holds."""
-    return parsed(path.read_bytes(), str(path), kind=(dict, list))
+    return parsed(contents.document(path), str(path), kind=(dict, list))
 
 
 def parsed(raw: bytes, place: str, kind=dict) -> Any:

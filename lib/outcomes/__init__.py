@@ -9,8 +9,8 @@ A table of outcomes is a DataFrame in one of three shapes, told apart by its col
 - *histogram*: as counts, but a row stands for `tasks` tasks whose names are lost (`task` is null).
   Such rows cannot be paired between arms.
 
-Further columns (`model`, say) are carried along as text. Files are Parquet, CSV (.csv, .tsv, plain
-or .gz) or JSON lines (.jsonl, .jsonl.gz); see `read` for the layouts understood.
+Further columns (`model`, say) are carried along as text. Files are Parquet, CSV (.csv, .tsv) or
+JSON lines (.jsonl), text plain or packed (.gz); see `read` for the layouts understood.
 """
 
 from lib.outcomes.files import SUFFIXES, from_dataset, read, to_dataset, write

@@ -1,20 +1,25 @@
 """Tables of outcomes from and to files, and `datasets.Dataset`."""
 
+import codecs
 import csv
 import gzip
 import itertools
 import json
 import os
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 
-from lib.outcomes.table import FIELDS, OutcomesError, aside, validate, warn
+from lib.outcomes import contents
+from lib.outcomes.table import FIELDS, OutcomesError, aside, spelled, validate, warn
+from lib.outcomes.values import as_passed, as_whole
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")
+_OF_JSON = (".jsonl", ".ndjson", ".json")
+SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+"""Kinds of files that are known and not read."""
 
 
 def read(
@@ -25,7 +30,8 @@ def read(
     Rows may hold attempts (`task`, `passed`, and `attempt`), one task's attempts as a list
     (`task_id`, `pass_flags`), counts (`task_id`, `n`, `c`), or a histogram (`tasks`, `n`, `c`, no
     task). The arm `rl` is read as `post`.
-    Text may be separated by commas, semicolons or tabs, as the header is.
+    Text may be separated by commas, semicolons or tabs, as the header is; names of columns may be
+    in capitals or between blanks. A .json file may be JSON lines, or one list of objects.
     columns: our names to those of the file, {"task": "Problem"}, where they differ. A column that
     has such a name without being meant is carried along under "n (in the file)".
     defaults: `benchmark`, `pair` or `arm` for files that do not say; a column in the file wins.
@@ -33,52 +39,68 @@ def read(
     line (dropped), of repeated attempts (the last one wins), and of a guessed attempt number.
     """
     path = Path(path)
-    suffix = next((s for s in SUFFIXES if path.name.endswith(s)), None)
-    if suffix is None:
-        raise OutcomesError(f"{path}: unknown kind of file; expected one of {', '.join(SUFFIXES)}.")
+    suffix = contents.suffix(path)
+    if suffix not in (".parquet", ".csv", ".tsv", *_OF_JSON):
+        sheets = " Save the sheet as CSV and read that." if suffix in SHEETS else ""
+        raise OutcomesError(
+            f"{path}: unknown kind of file; expected one of {', '.join(SUFFIXES)}, or .json, "
+            f".ndjson.{sheets}"
+        )
     if not path.is_file():
         found = "is a folder" if path.is_dir() else "no such file"
         raise OutcomesError(f"{path}: {found}; expected a file of outcomes.")
     if path.stat().st_size == 0:
         raise OutcomesError(f"{path}: the file is empty; expected rows of outcomes.")
+    rows = []
     if suffix == ".parquet":
         table = _read_parquet(path)
         where = [f"row {i}" for i in range(1, len(table) + 1)]
     else:
-        rows, lines = _read_lines(path, _json_rows if ".jsonl" in suffix else _csv_rows)
-        _check_fields(rows, lines, columns or {}, path)
+        rows, where = _read_text(path, suffix)
         table = pd.DataFrame(rows, dtype=object)
-        where = [f"line {i}" for i in lines]
     if table.empty:
         raise OutcomesError(f"{path}: no rows; expected at least one outcome.")
-    table = _renamed(table, columns or {}, path)
+    columns = {ours: _as_written(theirs, table) for ours, theirs in (columns or {}).items()}
+    if rows:
+        _check_fields(rows, where, {*columns.values(), *_that_count(table)}, path)
+    table = _renamed(table, columns, path)
     return validate(table, source=str(path), where=where, **defaults)
 
 
 def _renamed(table, columns, path) -> pd.DataFrame:
+    has = list(table)
+    table = table.rename(columns=spelled(table, keep=columns.values()))
     absent = [theirs for theirs in columns.values() if theirs not in table]
     if absent:
-        raise OutcomesError(
-            f"{path}: no column {absent[0]!r}; it has {', '.join(map(repr, table.columns))}."
-        )
+        raise OutcomesError(f"{path}: no column {absent[0]!r}; it has {', '.join(map(repr, has))}.")
     meant = {theirs: ours for ours, theirs in columns.items()}
     stray = aside(set(columns), table) if columns else []
     strays = {name: f"{name} (in the file)" for name in stray if name not in meant}
     return table.rename(columns=strays | meant)
 
 
-def _check_fields(rows, lines, columns, path) -> None:
+def _as_written(name, has) -> str:
+    """The column that a name means: that of it, or the only one but for capitals and blanks."""
+    like = [one for one in has if str(one).strip().casefold() == name.strip().casefold()]
+    return like[0] if name not in has and len(like) == 1 else name
+
+
+def _that_count(table) -> set[str]:
+    """The columns that decide how a row counts, however they are spelled."""
+    return FIELDS | {name for name, ours in spelled(table).items() if ours in FIELDS}
+
+
+def _check_fields(rows, where, names, path) -> None:
     """Refuse rows that are unlike the first in a field that counts: it was renamed or lost."""
-    names = FIELDS | set(columns.values())
-    first = {name for name in rows[0] if name in names} if rows else set()
-    for row, line in zip(rows, lines, strict=True):
+    first = rows[0].keys() & names
+    for row, place in zip(rows, where, strict=True):
         here = row.keys() & names
         if here != first:
             name = sorted(here ^ first)[0]
-            there, lacking = (line, lines[0]) if name in here else (lines[0], line)
+            there, lacking = (place, where[0]) if name in here else (where[0], place)
             raise OutcomesError(
-                f"{path}, line {lacking}: no {name!r}, and line {there} has it; expected it in all "
-                "rows or in none. Is it misspelled? A missing outcome is null."
+                f"{path}, {lacking}: no {name!r}, and {there} has it; expected it in all rows or "
+                "in none. Is it misspelled? A missing outcome is null."
             )
 
 
@@ -126,31 +148,42 @@ def from_dataset(dataset, **defaults: str) -> pd.DataFrame:
 def _read_parquet(path):
     import pyarrow
 
+    known = {pyarrow.bool_(): pd.BooleanDtype()}  # with missing ones, and no objects
+    with contents.parquet(path) as file:
+        # Without what pandas noted of the table: an index, that of a name too, is a column.
+        table = file.read().to_pandas(ignore_metadata=True, types_mapper=known.get)
+    unnamed = [name for name in table if re.fullmatch(r"__index_level_\d+__", str(name))]
+    return table.drop(columns=unnamed)
+
+
+def _read_text(path, suffix) -> tuple[list[dict], list[str]]:
+    """All rows of a text file, and where each is."""
+    if suffix == ".json" and contents.starts_with(path, b"["):
+        rows = _json_list(path)
+        return rows, [f"row {i}" for i in range(1, len(rows) + 1)]
+    parsed = list((_json_rows if suffix in _OF_JSON else _csv_rows)(path))
+    return [row for _, row in parsed], [f"line {number}" for number, _ in parsed]
+
+
+def _json_list(path) -> list[dict]:
+    raw = contents.document(path)
     try:
-        return pd.read_parquet(path)
-    except (pyarrow.ArrowInvalid, OSError) as error:
+        rows = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
+        odd = next((i for i, row in enumerate(rows, 1) if not isinstance(row, dict)), None)
+        if odd is not None:
+            raise ValueError(f"row {odd} is not an object")
+        _check_text(raw, rows)
+    except (ValueError, RecursionError) as error:
         raise OutcomesError(
-            f"{path}: not a Parquet file ({error}). Rename it to what it holds, or write it again."
+            f"{path}: expected one list of JSON objects, got {_start(raw)} ({error}). Mend it, or "
+            "fetch it again if it was cut short."
         ) from error
+    return rows
 
 
-def _read_lines(path, parse):
-    """All rows of a text file with their line numbers."""
-    opened = gzip.open if path.name.endswith(".gz") else open
-    try:
-        with opened(path, "rb") as file:
-            parsed = list(parse(path, file))
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise OutcomesError(
-            f"{path}: not a whole gzip file ({error}). Drop .gz from the name if it is plain text, "
-            "or fetch it again if it was cut short."
-        ) from error
-    return [row for _, row in parsed], [line for line, _ in parsed]
-
-
-def _json_rows(path, file) -> Iterator[tuple[int, dict]]:
+def _json_rows(path) -> Iterator[tuple[int, dict]]:
     torn = None
-    for number, raw in enumerate(file, 1):
+    for number, raw in contents.lines(path):
         if not raw.strip():
             continue
         if torn:
@@ -159,8 +192,7 @@ def _json_rows(path, file) -> Iterator[tuple[int, dict]]:
             row = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
             if not isinstance(row, dict):
                 raise ValueError("not an object")
-            if rb"\ud" in raw.lower():  # half a surrogate pair is no text; no file could hold it
-                json.dumps(row, ensure_ascii=False).encode("utf-8")
+            _check_text(raw, row)
         except (ValueError, RecursionError) as error:
             torn = OutcomesError(
                 f"{path}, line {number}: expected one JSON object a line, got {_start(raw)} "
@@ -172,6 +204,12 @@ def _json_rows(path, file) -> Iterator[tuple[int, dict]]:
         yield number, row
     if torn:
         _warn_of_torn(path)
+
+
+def _check_text(raw, content) -> None:
+    """Refuse half a surrogate pair, which is no text; no file could hold it."""
+    if rb"\ud" in raw.lower():
+        json.dumps(content, ensure_ascii=False).encode("utf-8")
 
 
 def _object(pairs):
@@ -193,22 +231,26 @@ def _looks_torn(raw, error) -> bool:
     return unfinished
 
 
-def _csv_rows(path, file) -> Iterator[tuple[int, dict]]:
-    lines = _Lines(path, file)
-    csv.field_size_limit(2**31 - 1)  # a reason may be a long text
+def _csv_rows(path) -> Iterator[tuple[int, dict]]:
+    lines = _Lines(path)
+    csv.field_size_limit(contents.LONGEST_LINE)  # a reason may be a long text
     header, trouble, good = None, None, 0
     try:
-        reader = csv.reader(lines, strict=True, delimiter=lines.delimiter())
+        mark = lines.delimiter()
+        reader = csv.reader(lines, strict=True, delimiter=mark)
         header = next(reader, [])
         doubled = [name for name in header if header.count(name) > 1]
         if doubled:
             raise OutcomesError(f"{path}, line 1: column {doubled[0]!r} is there twice; drop one.")
         good = reader.line_num
         for fields in reader:
+            spanned, lines.since = lines.since, []
             if trouble:
                 raise trouble
             if len(fields) == len(header):
                 good = reader.line_num
+                if len(spanned) > 1 and not lines.quotes_all():
+                    _check_not_swallowed(path, good - len(spanned) + 1, spanned, fields, mark)
                 yield good, dict(zip(header, fields, strict=True))
             elif fields:
                 trouble = OutcomesError(
@@ -234,22 +276,59 @@ def _csv_rows(path, file) -> Iterator[tuple[int, dict]]:
         )
 
 
-class _Lines:
-    """The lines of a file as text, remembering where it is for messages."""
+def _check_not_swallowed(path, start, spanned, fields, mark) -> None:
+    """Refuse a row over several lines of which one is a row by itself: a stray quote swallowed it.
 
-    def __init__(self, path, file):
-        self.path, self.file, self.number, self.last = path, file, 0, b""
-        self.first = file.readline()
+    A reason may well have lines and marks; by a stray quote only do they make as many fields as the
+    row has, with numbers and outcomes where the row has them.
+    """
+    judged = [i for i, field in enumerate(fields) if _is_value(field)]
+    for number, line in enumerate(spanned[1:], start + 1):
+        inner = line.rstrip("\r\n").split(mark)
+        if len(inner) != len(fields):
+            continue
+        values = [inner[i] for i in judged] or [one for one in inner if _is_value(one)]
+        if any(map(str.strip, values)) and all(map(_is_value, values)):
+            raise OutcomesError(
+                f"{path}, lines {start} to {start + len(spanned) - 1}: a field in quotes holds "
+                f"line breaks, and line {number}, which is in it, looks like a row: "
+                f"{_start(line.encode())}. Expected quotes around a field or none in it; delete "
+                "the quote at the start of the field, or close it in its line."
+            )
+
+
+def _is_value(field) -> bool:
+    """Whether a field is a number or an outcome, or blank as a missing one is."""
+    return as_passed(field) is not None or as_whole(field) is not None
+
+
+class _Lines:
+    """The lines of a file as text, remembering where it is for messages.
+
+    since: those read since it was last cleared.
+    """
+
+    def __init__(self, path):
+        self.path, self.number, self.last, self.since = path, 0, b"", []
+        self._lines = contents.lines(path)
+        _, self.first = next(self._lines, (1, b""))
 
     def delimiter(self) -> str:
         """What separates the names of the header: the commonest mark outside of quotes."""
         header = re.sub(rb'"[^"]*"', b"", self.first)
         return max(",;\t", key=lambda mark: header.count(mark.encode()))
 
+    def quotes_all(self) -> bool:
+        """Whether the header is in quotes, as by a tool that doubles those in texts."""
+        return self.first.removeprefix(codecs.BOM_UTF8).startswith(b'"')
+
     def __iter__(self):
-        for line in itertools.chain([self.first] if self.first else [], self.file):
-            self.number, self.last = self.number + 1, line
-            yield self.last.decode("utf-8-sig" if self.number == 1 else "utf-8")
+        for number, line in itertools.chain([(1, self.first)] if self.first else [], self._lines):
+            self.number, self.last = number, line
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            if number > 1:
+                self.since.append(text)
+            yield text
 
 
 def _warn_of_torn(path) -> None:

@@ -129,7 +129,8 @@ def comparisons(table: pd.DataFrame, *, base: str = "base", post: str = "post") 
         raise OutcomesError(
             f"no benchmark and pair has both arms {base!r} and {post!r}. Cells here (benchmark "
             f"/ pair / arm): {', '.join(cells[:12])}{' ...' * (len(cells) > 12)}. Name them "
-            "alike in both arms."
+            'alike in both arms: when logs are read, benchmark="NAME" (on the command line: '
+            "--choose benchmark=NAME), and likewise for pair."
         )
     if alone:
         warn(f"not compared, since the other arm is not there: {', '.join(alone)}.")

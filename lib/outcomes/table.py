@@ -2,6 +2,8 @@
 
 import itertools
 import warnings
+from collections import Counter
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -31,6 +33,24 @@ def aside(named: set[str], table: pd.DataFrame) -> list[str]:
     possible = [shape for shape in shapes if named <= {*CELL, *shape}]
     taken = named | (set().union(*shapes) - set().union(*possible) if possible else set())
     return [column for column in table if _ALIASES.get(column, column) in taken]
+
+
+def spelled(columns: Iterable[str], keep: Iterable[str] = ()) -> dict[str, str]:
+    """Names to ours, where they are so but for capitals and blanks (" Passed") and for one alone.
+
+    keep: names that are meant as they are.
+    """
+    columns, keep = list(columns), set(keep)
+    plain = {name: name.strip().casefold() for name in columns if isinstance(name, str)}
+    ours = FIELDS | {"reason"}
+    if {"passed", "pass_flags"} & set(plain.values()):
+        ours -= {"n", "c", "tasks", "missing"}  # which would be something else there
+    often = Counter(_ALIASES.get(one, one) for one in plain.values())
+    return {
+        name: one
+        for name, one in plain.items()
+        if name != one and one in ours and name not in keep and often[_ALIASES.get(one, one)] == 1
+    }
 
 
 class OutcomesError(ValueError):
@@ -64,7 +84,7 @@ def validate(
     unknown = set(defaults) - set(CELL)
     if unknown:
         raise OutcomesError(f"{sorted(unknown)}: expected defaults for {', '.join(CELL)} only.")
-    check = _Check(source, where or [f"row {i}" for i in range(1, len(table) + 1)])
+    check = _Check(source, where or [f"row {i}" for i in range(1, len(table) + 1)], table)
     table = _named(table, source)
     if "pass_flags" in table:
         table, check = _one_row_an_attempt(table, check)
@@ -122,8 +142,8 @@ def _named(table, source) -> pd.DataFrame:
 class _Check:
     """Checks columns, and words the errors: which source, line, column, value, and the remedy."""
 
-    def __init__(self, source: str, where: list[str]):
-        self.source, self.where = source, where
+    def __init__(self, source: str, where: list[str], has: Iterable[str]):
+        self.source, self.where, self.has = source, where, list(has)
 
     def refuse(self, bad: pd.Series, column: str, values, expected: str):
         if bad.any():
@@ -139,7 +159,7 @@ class _Check:
         if absent:
             raise OutcomesError(
                 f"{self.source}: no column {', '.join(map(repr, absent))}; it has "
-                f"{', '.join(map(repr, table.columns))}. Expected task with passed (attempts), "
+                f"{', '.join(map(repr, self.has))}. Expected task with passed (attempts), "
                 "task_id with pass_flags, task with n and c (counts), or n, c and tasks (a "
                 'histogram). If it has other names, say them: columns={"task": "..."} (on the '
                 "command line: --column task=...)."
@@ -191,7 +211,7 @@ def _one_row_an_attempt(table, check):
     table = table.assign(passed=flags).drop(columns=["pass_flags", "n", "c"], errors="ignore")
     table = table.explode("passed")
     table["attempt"] = table.groupby(level=0).cumcount()
-    check = _Check(check.source, [check.where[i] for i in table.index])
+    check = _Check(check.source, [check.where[i] for i in table.index], check.has)
     return table.reset_index(drop=True), check
 
 
@@ -208,23 +228,43 @@ def _attempts(table, check):
         table["passed"] = passed.astype("boolean")
     if "attempt" in table:
         table["attempt"] = check.whole(table, "attempt", 0)
+        repeated = table.duplicated([*CELL, "task", "attempt"], keep="last")
     else:
+        repeated = table.duplicated([*CELL, "task"])
+    crossed = _crossed(table) if repeated.any() else ""
+    if "attempt" not in table:
         warn(
             f"{check.source}: no column 'attempt'; attempts are numbered in the order of their "
-            "rows, and a repeated one cannot be told from a new one."
+            f"rows, and a repeated one cannot be told from a new one.{crossed}"
         )
         table["attempt"] = table.groupby([*CELL, "task"]).cumcount()
-    repeated = table.duplicated([*CELL, "task", "attempt"], keep="last")
+        repeated = table.duplicated([*CELL, "task", "attempt"])
     if repeated.any():
         n = repeated.sum()
         warn(
             f"{check.source}: {n} {'row repeats' if n == 1 else 'rows repeat'} the (task, attempt) "
-            "of a later one; the last one wins."
+            f"of a later one; the last one wins.{crossed}"
         )
     reason = table["reason"] if "reason" in table else pd.Series(None, table.index, dtype=object)
     reason = _texts(reason)
     table["reason"] = reason.mask(table["passed"].isna() & reason.isna(), "no reason given")
     return table[~repeated]
+
+
+def _crossed(table) -> str:
+    """What to know of columns with values that most tasks have each: models or runs, mixed."""
+    told, tasks = "", table["task"].nunique()
+    for column in table.columns.difference([*CELL, *_SHAPES["attempts"]], sort=False):
+        having = table["task"].groupby(_texts(table[column])).nunique()
+        if tasks > 1 and len(having) > 1 and (having > tasks / 2).all():
+            values = ", ".join(map(repr, having.index[:3])) + ", ..." * (len(having) > 3)
+            told += (
+                f" The column {column!r} has several values at one task ({values}). If those are "
+                "models, their attempts are mixed: make a file of each, or name the column as the "
+                f'pair, columns={{"pair": "{column}"}} (on the command line: --column '
+                f"pair={column}); if they number the attempts, as the attempt."
+            )
+    return told
 
 
 def _counts(table, check):

@@ -11,7 +11,7 @@ LARGEST = 2**53
 _WORDS = {
     **dict.fromkeys(("true", "1", "1.0", "yes", "pass", "passed"), True),
     **dict.fromkeys(("false", "0", "0.0", "no", "fail", "failed"), False),
-    "": pd.NA,
+    **dict.fromkeys(("", "null", "none", "nan", "na", "n/a", "<na>"), pd.NA),
 }
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80
