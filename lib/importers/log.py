@@ -78,6 +78,7 @@ def collect(
     OutcomesWarning, where the threshold is below or above all scores.
     """
     columns = {name: [] for name in ("benchmark", "task", "attempt", "passed", "reason", "run")}
+    benchmarks, tasks, numbers, verdicts, reasons, of_run = columns.values()
     counted, next_number, rollouts, untried, runs, names = [], Counter(), {}, {}, _Runs(), {}
     for row in rows:
         cell = benchmark or row.benchmark or "default"
@@ -90,15 +91,18 @@ def collect(
         if isinstance(row, Counted):
             counted.append((cell, task, row.n, row.c, row.missing, run))
             continue
-        number = next_number[cell, task] if row.attempt is None else row.attempt
-        next_number[cell, task] += row.attempt is None
-        reason = None
+        number, reason = row.attempt, None
+        if number is None:
+            number = next_number[cell, task]
+            next_number[cell, task] += 1
         if row.passed is None:
             reason = sys.intern(as_text(row.reason) or "no reason given")
-        for values, value in zip(
-            columns.values(), (cell, task, number, row.passed, reason, run), strict=True
-        ):
-            values.append(value)
+        benchmarks.append(cell)
+        tasks.append(task)
+        numbers.append(number)
+        verdicts.append(row.passed)
+        reasons.append(reason)
+        of_run.append(run)
         if trajectories and row.messages is not None:
             made = (cell, pair, arm, task, number, row.passed, reason or "")
             rollouts[cell, task, number] = run, _rollout(report, made, row.messages)
@@ -106,6 +110,7 @@ def collect(
         if runs.is_last(cell, task, run):
             report.untried.setdefault(reason, []).append(task)
     runs.tell(report)
+    columns["passed"] = pd.array(verdicts, dtype="boolean")
     table = runs.latest(pd.DataFrame(columns))
     of_counts = ["benchmark", "task", "n", "c", "missing", "run"]
     counts = runs.latest(pd.DataFrame(counted, columns=of_counts))
@@ -133,14 +138,17 @@ class _Runs:
 
     def of(self, key, row) -> int:
         """The number of the run that a row is of; rows are told in their order."""
-        record = row.record if isinstance(row, Attempt) else object()
+        attempt = isinstance(row, Attempt)
+        record = row.record if attempt else object()
         sizes = self.sizes.get(key)
         if sizes is None or record != self.records[key]:
             self.records[key] = record
             sizes = self.sizes.setdefault(key, [])
             sizes.append(0)
-        if not isinstance(row, Untried):
-            sizes[-1] += row.n + row.missing if isinstance(row, Counted) else 1
+        if attempt:
+            sizes[-1] += 1
+        elif isinstance(row, Counted):
+            sizes[-1] += row.n + row.missing
         return len(sizes) - 1
 
     def is_last(self, cell, task, run) -> bool:

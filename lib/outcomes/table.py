@@ -84,7 +84,7 @@ def validate(
     unknown = set(defaults) - set(CELL)
     if unknown:
         raise OutcomesError(f"{sorted(unknown)}: expected defaults for {', '.join(CELL)} only.")
-    check = _Check(source, where or [f"row {i}" for i in range(1, len(table) + 1)], table)
+    check = _Check(source, where, table)
     table = _named(table, source)
     if "pass_flags" in table:
         table, check = _one_row_an_attempt(table, check)
@@ -142,7 +142,7 @@ def _named(table, source) -> pd.DataFrame:
 class _Check:
     """Checks columns, and words the errors: which source, line, column, value, and the remedy."""
 
-    def __init__(self, source: str, where: list[str], has: Iterable[str]):
+    def __init__(self, source: str, where: list[str] | None, has: Iterable[str]):
         self.source, self.where, self.has = source, where, list(has)
 
     def refuse(self, bad: pd.Series, column: str, values, expected: str):
@@ -150,9 +150,12 @@ class _Check:
             i = int(bad.to_numpy().argmax())
             more = f" ({bad.sum()} rows like this)" if bad.sum() > 1 else ""
             raise OutcomesError(
-                f"{self.source}, {self.where[i]}, column {column!r}: got {shown(values.iloc[i])}, "
+                f"{self.source}, {self.place(i)}, column {column!r}: got {shown(values.iloc[i])}, "
                 f"expected {expected}.{more}"
             )
+
+    def place(self, i: int) -> str:
+        return self.where[i] if self.where else f"row {i + 1}"
 
     def need(self, table, columns):
         absent = [column for column in columns if column not in table]
@@ -186,8 +189,9 @@ class _Check:
 
 def _texts(values: pd.Series) -> pd.Series:
     if isinstance(values.dtype, pd.StringDtype):
-        texts = {text: as_text(text) for text in values.unique()}
-        return values.map(texts).astype("str")
+        texts = {text: as_text(text) for text in values.dropna().unique()}
+        same = all(text == plain for text, plain in texts.items())
+        return (values if same else values.map(texts)).astype("str")
     return values.astype(object).map(as_text).astype("str")
 
 
@@ -211,7 +215,7 @@ def _one_row_an_attempt(table, check):
     table = table.assign(passed=flags).drop(columns=["pass_flags", "n", "c"], errors="ignore")
     table = table.explode("passed")
     table["attempt"] = table.groupby(level=0).cumcount()
-    check = _Check(check.source, [check.where[i] for i in table.index], check.has)
+    check = _Check(check.source, [check.place(i) for i in table.index], check.has)
     return table.reset_index(drop=True), check
 
 
