@@ -50,7 +50,7 @@ def report(arguments):
 
 def collect(arguments):
     """Collect attempts of a benchmark with a model here or behind a server; rerun to resume."""
-    environment = chosen.open_world(arguments.benchmark)  # before what takes long to import
+    environment = chosen.open_world(arguments.benchmark, arguments.tasks)  # before slow imports
 
     from lib import rollouts
 
@@ -96,7 +96,7 @@ def collect(arguments):
 
 def train(arguments):
     """Post-train a model of this machine by GRPO or PPO; rerun to resume."""
-    world = chosen.open_world(arguments.world)  # before what takes long to import
+    world = chosen.open_world(arguments.world, arguments.tasks)  # before what takes long to import
 
     from lib import generation
     from lib.training import defaults
@@ -107,12 +107,13 @@ def train(arguments):
     names = ("steps", "groups", "group_size", "minibatch", "rows_at_once", "learning_rate")
     names += ("max_new_tokens", "max_turns", "entropy_bonus", "kl_weight", "filter_mass", "reward")
     given = {name: getattr(arguments, name) for name in names}
+    sampler = chosen.make_sampler(arguments)
     settings = defaults(
         arguments.algorithm,
         seed=arguments.seed,
+        t_ref=arguments.temperature,
         **{name: value for name, value in given.items() if value is not None},
     )
-    sampler = chosen.make_sampler(arguments)
     model, tokenizer = generation.load(
         arguments.model, cache=ROOT / "build" / "models", device="cuda" if arguments.gpu else "cpu"
     )
@@ -124,7 +125,7 @@ def train(arguments):
         tokenizer,
         chosen.make_dialect(arguments, tokenizer),
         world,
-        world.tasks()[: arguments.tasks],
+        world.tasks()[: arguments.tasks or chosen.POOL],
         settings,
         sampler,
         arguments.out,

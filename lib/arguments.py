@@ -79,7 +79,12 @@ def collect(add):
     )
     add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the collection")
     add("-n", type=_count, default=128, help="attempts a task (default: 128)")
-    add("--tasks", type=_count, metavar="COUNT", help="the first tasks only")
+    add(
+        "--tasks",
+        type=_count,
+        metavar="COUNT",
+        help="the first tasks only (default: all; 200 of a world of the lab, which has any number)",
+    )
     add("--pair", help="name in the table of outcomes (default: the model's)")
     add("--arm", default="base", help="name in the table of outcomes (default: base)")
     add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
@@ -181,10 +186,15 @@ def train(add):
         metavar="STEPS.jsonl",
         help="step log of the PTGS run of the same seed (yoked, shuffled)",
     )
-    add("--temperature", type=float, default=1.0, help="fixed, or of PTGS's pivot (default: 1)")
-    add("--tau", type=float, default=1.5, help="largest factor of PTGS (default: 1.5)")
-    add("--pivot-start", type=float, default=0.25, help="(default: 0.25)")
-    add("--pivot-end", type=float, default=0.5, help="(default: 0.5)")
+    add(
+        "--temperature",
+        type=float,
+        default=1.0,
+        help="fixed, or of PTGS's pivot; entropy and KL are logged at it too (default: 1)",
+    )
+    add("--tau", type=float, help="largest factor of PTGS (ptgs; default: 1.5)")
+    add("--pivot-start", type=float, help="(ptgs; default: 0.25)")
+    add("--pivot-end", type=float, help="(ptgs; default: 0.5)")
     add(
         "--dialect",
         choices=("words", "harness", "plain", "chat"),
@@ -194,7 +204,10 @@ def train(add):
     _parser(add)
     add("--thinking", action="store_true", help="let the model reason first (chat)")
     add(
-        "--tasks", type=_count, default=200, metavar="COUNT", help="size of the pool (default: 200)"
+        "--tasks",
+        type=_count,
+        metavar="COUNT",
+        help="size of the pool (default: 200, or all of a benchmark that has fewer)",
     )
     for name, kind, told in (
         ("steps", int, "policy iterations"),

@@ -74,7 +74,15 @@ def in_sokoban(cell: Cell, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame
 
 
 def scored_logs(folder: str | Path = WHO_AND_WHEN) -> dict[str, pd.DataFrame]:
-    """The tables of scored steps of Who & When by the name of the policy; none may be there."""
+    """The tables of scored steps of Who & When by the name of the policy; none may be there.
+
+    Raises FileNotFoundError without the folder.
+    """
+    if not Path(folder).is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {folder}: expected one with tables that data/whoandwhen/score.py "
+            "wrote"
+        )
     return {path.stem: pd.read_parquet(path) for path in sorted(Path(folder).glob("*.parquet"))}
 
 

@@ -38,35 +38,53 @@ def check_server(arguments):
         raise ValueError("--api-key-env is for a server: give its address, --server URL")
 
 
-def open_world(name):
-    """A benchmark, or a world of the lab with the tasks of a split: sokoban, sokoban:test."""
+POOL = 200
+"""Tasks of a world of the lab where no number is given; a world can draw as many as are wanted."""
+
+
+def open_world(name, count=None):
+    """A benchmark, or a world of the lab with the tasks of a split: sokoban, sokoban:test.
+
+    count: tasks that are wanted of it, at least; ValueError if a benchmark has fewer.
+    """
     from lib import benchmarks, envs
 
     if name.partition(":")[0] in benchmarks.NAMES:
-        return benchmarks.open_benchmark(name)
+        opened = benchmarks.open_benchmark(name)
+        if count is not None and len(opened.tasks()) < count:
+            raise ValueError(
+                f"--tasks {count}: {opened.name} has {len(opened.tasks())} tasks: give no more, or "
+                "leave it out"
+            )
+        return opened
     world, _, split = name.partition(":")
     if world not in envs.WORLDS:
         known = ", ".join([*envs.WORLDS, *benchmarks.NAMES])
         raise ValueError(f"there is no world or benchmark {name!r}: expected one of {known}")
-    return envs.open_world(world, split or "train")
+    return envs.open_world(world, split or "train", max(count or 0, POOL))
 
 
 def make_sampler(arguments):
-    """Where the temperatures of training come from."""
+    """Where the temperatures of training come from; an option that it would ignore is refused."""
     from lib import training
     from lib.ptgs import PTGS
 
+    shape = {name: getattr(arguments, name) for name in ("tau", "pivot_start", "pivot_end")}
+    shape = {name: value for name, value in shape.items() if value is not None}
+    if shape and arguments.sampler != "ptgs":
+        option = f"--{next(iter(shape)).replace('_', '-')}"
+        raise ValueError(
+            f"{option} is only with --sampler ptgs, here it is {arguments.sampler}: leave it out"
+        )
+    if arguments.log is not None and arguments.sampler in ("fixed", "ptgs"):
+        raise ValueError(
+            f"--log is only with --sampler yoked or shuffled, here it is {arguments.sampler}: "
+            "leave it out"
+        )
     if arguments.sampler == "fixed":
         return training.Fixed(arguments.temperature)
     if arguments.sampler == "ptgs":
-        ptgs = PTGS(
-            tau=arguments.tau,
-            t_ref=arguments.temperature,
-            pivot_start=arguments.pivot_start,
-            pivot_end=arguments.pivot_end,
-            seed=arguments.seed,
-        )
-        return training.Tempered(ptgs)
+        return training.Tempered(PTGS(t_ref=arguments.temperature, seed=arguments.seed, **shape))
     if arguments.log is None:
         raise ValueError(
             f"--sampler {arguments.sampler} replays a PTGS run: give --log RUN/steps.jsonl"

@@ -16,7 +16,8 @@ A trainer of any kind calls, at each step,
     heat = sampler.per_row(task_of_each_row)         # for sampling, and for every log-prob
     sampler.observe(task_of_each_row, passed)        # every group, before any filter
 
-Only numpy is needed. Tasks are named by ids that recur, never by the text of a prompt.
+Only numpy is needed. Tasks are named by ids that recur, strings or whole numbers, never by the
+text of a prompt.
 """
 
 import math
@@ -24,6 +25,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+TaskId = str | int
 
 PRIOR_MASS = 2.0
 """Pseudo-counts of the prior, which lies at the pivot."""
@@ -60,6 +63,7 @@ class PTGS:
             ("t_ref", t_ref, 0 < t_ref < math.inf, "a finite number above 0"),
             ("pivot_start", pivot_start, 0 < pivot_start < 1, "a success rate in (0, 1)"),
             ("pivot_end", pivot_end, 0 < pivot_end < 1, "a success rate in (0, 1)"),
+            ("seed", seed, seed >= 0 and seed == int(seed), "a whole number, at least 0"),
         ]:
             if not good:
                 raise ValueError(f"PTGS: {name} is {value!r}: it must be {expected}")
@@ -67,8 +71,8 @@ class PTGS:
         self.pivot_start, self.pivot_end = float(pivot_start), float(pivot_end)
         self.seed = int(seed)
         self.generator = np.random.default_rng(self.seed)
-        self.counts: dict[str, tuple[float, float]] = {}
-        self.assigned: dict[str, float] = {}
+        self.counts: dict[TaskId, tuple[float, float]] = {}
+        self.assigned: dict[TaskId, float] = {}
         self.progress = 0.0
 
     # ------------------------------------------------------------------------------- the rule
@@ -84,7 +88,7 @@ class PTGS:
             raise ValueError(f"step {step} of {total}: expected 1 to the total, at least 1")
         self.progress = step / total
 
-    def posterior(self, key: str) -> tuple[float, float]:
+    def posterior(self, key: TaskId) -> tuple[float, float]:
         """The two parameters of the Beta distribution of a task's success rate."""
         successes, failures = self.counts.get(key, (0.0, 0.0))
         pivot = self.pivot
@@ -96,14 +100,18 @@ class PTGS:
         exponent = (pivot - rate) / (pivot if rate <= pivot else 1 - pivot)
         return self.t_ref * self.tau**exponent
 
-    def temperature(self, key: str) -> float:
+    def temperature(self, key: TaskId) -> float:
         """Draw a success rate of the task from its posterior; the temperature that goes with it."""
         return self.heat(float(self.generator.beta(*self.posterior(key))))
 
-    def update(self, key: str, successes: float, rollouts: float) -> None:
-        """Count the outcomes of one group of the task."""
-        if not 0 <= successes <= rollouts:
-            raise ValueError(f"task {key!r}: {successes} successes of {rollouts} rollouts")
+    def update(self, key: TaskId, successes: float, rollouts: float) -> None:
+        """Count the outcomes of one group of the task; missing ones are in neither number."""
+        if not 0 <= successes <= rollouts < math.inf:
+            raise ValueError(
+                f"task {key!r}: {successes} successes of {rollouts} rollouts: expected two finite "
+                "numbers, the first from 0 to the second"
+            )
+        key = _task_id(key)
         s, f = self.counts.get(key, (0.0, 0.0))
         self.counts[key] = (
             self.gamma * s + successes,
@@ -112,16 +120,19 @@ class PTGS:
 
     # ---------------------------------------------------------------------- hooks of a trainer
 
-    def assign(self, keys: Sequence[str]) -> list[float]:
-        """One temperature for each group of this step; those of the last step are forgotten."""
-        keys = list(keys)
+    def assign(self, keys: Sequence[TaskId]) -> list[float]:
+        """One temperature for each group of this step; those of the last step are forgotten.
+
+        Raises ValueError for a task that comes twice, or whose id is no string or whole number.
+        """
+        keys = [_task_id(key) for key in keys]
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None:
             raise ValueError(f"task {twice!r} has two groups in one step: give each task one group")
         self.assigned = {key: self.temperature(key) for key in keys}
         return list(self.assigned.values())
 
-    def per_row(self, keys: Iterable[str]) -> np.ndarray:
+    def per_row(self, keys: Iterable[TaskId]) -> np.ndarray:
         """The temperature of each row, from the task of each row, [rows]."""
         keys = list(keys)
         missing = next((key for key in keys if key not in self.assigned), None)
@@ -133,16 +144,18 @@ class PTGS:
             )
         return np.array([self.assigned[key] for key in keys])
 
-    def observe(self, keys: Sequence[str], passed: Sequence[bool | None]) -> None:
+    def observe(self, keys: Sequence[TaskId], passed: Sequence[bool | float | None]) -> None:
         """Count the outcomes of all rows, whichever the update will use.
 
-        ``keys[i]`` is the task of row i and ``passed[i]`` whether it was solved; None is missing
-        and counts neither way, as does a group without any outcome.
+        ``keys[i]`` is the task of row i and ``passed[i]`` whether it was solved, as a bool, 0 or 1;
+        None or NaN is missing and counts neither way, as does a group without any outcome. Raises
+        ValueError for any other value, before anything is counted.
         """
-        groups: dict[str, list[bool]] = {}
+        groups: dict[TaskId, list[bool]] = {}
         for key, one in zip(keys, passed, strict=True):
-            if one is not None:
-                groups.setdefault(key, []).append(bool(one))
+            outcome = _outcome(key, one)
+            if outcome is not None:
+                groups.setdefault(_task_id(key), []).append(outcome)
         for key, outcomes in groups.items():
             self.update(key, sum(outcomes), len(outcomes))
 
@@ -159,13 +172,21 @@ class PTGS:
         return {
             "settings": self.settings,
             "progress": self.progress,
-            "counts": {key: list(pair) for key, pair in self.counts.items()},
-            "assigned": dict(self.assigned),
+            # Pairs, since the names of a JSON object are strings and a task's id may be a number.
+            "counts": [[key, list(pair)] for key, pair in self.counts.items()],
+            "assigned": [[key, heat] for key, heat in self.assigned.items()],
             "generator": self.generator.bit_generator.state,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Become the sampler that :meth:`state` was taken of; its settings must be the same."""
+        """Become the sampler that :meth:`state` was taken of; its settings must be the same.
+
+        Raises ValueError that names the setting, or what the state lacks.
+        """
+        parts = ("settings", "progress", "counts", "assigned", "generator")
+        lacking = [part for part in parts if part not in state]
+        if lacking:
+            raise ValueError(f"the saved state has no {', '.join(lacking)}: PTGS.state() makes one")
         for name, value in self.settings.items():
             if state["settings"][name] != value:
                 raise ValueError(
@@ -173,19 +194,52 @@ class PTGS:
                     f"{value!r}: make it with the settings it was saved with"
                 )
         self.progress = float(state["progress"])
-        self.counts = {key: (float(s), float(f)) for key, (s, f) in state["counts"].items()}
-        self.assigned = {key: float(heat) for key, heat in state["assigned"].items()}
+        self.counts = {key: (float(s), float(f)) for key, (s, f) in _pairs(state["counts"])}
+        self.assigned = {key: float(heat) for key, heat in _pairs(state["assigned"])}
         self.generator.bit_generator.state = state["generator"]
 
 
+def _task_id(key: Any) -> TaskId:
+    """The id as a plain string or int, which JSON keeps as it is."""
+    if isinstance(key, str):
+        return str(key)
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        return int(key)
+    raise ValueError(
+        f"task {key!r} is a {type(key).__name__}: a task's id must be a string or a whole number, "
+        "which a saved state keeps as it is"
+    )
+
+
+def _outcome(key: TaskId, value: Any) -> bool | None:
+    if value is None or type(value).__name__ == "NAType":  # pandas' own NaN equals nothing
+        return None
+    try:
+        if value != value:
+            return None
+        if value in (0, 1):
+            return bool(value)
+    except (TypeError, ValueError):  # nothing that compares to a number
+        pass
+    raise ValueError(
+        f"task {key!r} has the outcome {value!r}: expected True or 1, False or 0, or None or NaN "
+        "where it is missing"
+    )
+
+
+def _pairs(saved: Any) -> Iterable:
+    # States were dictionaries before task ids could be numbers.
+    return saved.items() if isinstance(saved, Mapping) else saved
+
+
 def from_pilots(
-    pilots: Mapping[str, tuple[int, int]],
+    pilots: Mapping[TaskId, tuple[int, int]],
     *,
     tau: float = 1.5,
     t_ref: float = 1.0,
     pivot: float = 0.5,
     seed: int = 0,
-) -> dict[str, float]:
+) -> dict[TaskId, float]:
     """Temperatures for a frozen policy: one draw a task, from a few pilot rollouts of each.
 
     ``pilots`` maps a task to its successes and rollouts, (0, 0) where there are none.

@@ -341,7 +341,7 @@ class _Attempt:
         self.messages.append(message)
         if reply.turn.finish == "context":
             said = "context: the transcript has outgrown the model's context"
-            self.outcome = Outcome(False, said)
+            self.outcome = self._cut(said)
             return
         try:
             self.messages += map(printable, self.episode.step(message))
@@ -350,7 +350,11 @@ class _Attempt:
             said = f"the environment raised {type(error).__name__}: {error}"
             self.outcome = Outcome(None, said)
         if not self.outcome and len(self.turns) >= self.max_turns:
-            self.outcome = Outcome(False, f"no end after {self.max_turns} replies")
+            self.outcome = self._cut(f"no end after {self.max_turns} replies")
+
+    def _cut(self, reason: str) -> Outcome:
+        """A failure that the world did not end; what it tells so far is kept, if it tells that."""
+        return Outcome(False, reason, dict(getattr(self.episode, "info", {})))
 
     def rollout(self, benchmark: str, pair: str, arm: str) -> Rollout:
         return Rollout(

@@ -159,9 +159,12 @@ def from_level(level, slip: float, gamma: float, plans: Sequence[Sequence[int]])
 
     A plan is made move by move, each of which may slip to a side, until it is over or the episode
     is; an empty plan stays. Reaching the goal has the reward 1.
+    slip: the chance that a move goes to one of its two sides, in [0, 1); ValueError otherwise.
     """
     from lib.envs.grid import ACROSS
 
+    if not 0 <= slip < 1:
+        raise ValueError(f"slip is {slip}: it must be a chance in [0, 1)")
     states = len(level.next)
     ends = np.array([ended is not None for ended in level.ends])
     goal = np.array([ended is True for ended in level.ends])

@@ -117,6 +117,28 @@ def test_a_missing_outcome_counts_neither_way():
     assert sampler.counts == {"a": (1, 1)}
 
 
+@pytest.mark.parametrize("value", ["False", 0.3, -1])
+def test_an_outcome_that_is_none_is_named(value):
+    with pytest.raises(ValueError, match=rf"task 'a' has the outcome {value!r}: expected True"):
+        PTGS().observe(["a"], [value])
+
+
+def test_nan_is_missing_and_0_and_1_are_outcomes():
+    sampler = PTGS()
+    sampler.observe(["a"] * 4, [math.nan, np.float64("nan"), 1.0, np.int64(0)])
+    assert sampler.counts == {"a": (1, 1)}
+
+
+def test_ids_that_are_numbers_stay_numbers():
+    sampler, again = PTGS(), PTGS()
+    sampler.update(np.int64(7), 5, 5)
+    sampler.assign([7])
+    again.restore(json.loads(json.dumps(sampler.state())))
+    assert (again.counts, again.assigned) == (sampler.counts, sampler.assigned)
+    with pytest.raises(ValueError, match="a task's id must be a string or a whole number"):
+        sampler.assign([(7,)])
+
+
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"tau is 0.5: it must be .* at least 1"):
         PTGS(tau=0.5)

@@ -50,6 +50,8 @@ def test_a_model_is_trained_and_saved(folder, tmp_path, capsys):
         (["--learning-rate", "inf"], "Settings.learning_rate is inf: it must be a finite number"),
         (["--kl-weight", "inf"], "Settings.kl_weight is inf: it must be a finite number"),
         (["--parser", "exact"], "--dialect words has its own"),
+        (["--tau", "1.2"], "--tau is only with --sampler ptgs, here it is fixed"),
+        (["--log", "steps.jsonl"], "--log is only with --sampler yoked or shuffled"),
         (["--thinking"], "--thinking is a switch of chat templates"),
     ],
 )

@@ -420,6 +420,23 @@ def test_two_processes_do_not_train_in_one_folder(base, tmp_path):
         run(base, tmp_path)
 
 
+DAMAGES = {
+    "run.json": "[]",
+    "steps.jsonl": "",
+    "checkpoint-000006/policy.safetensors": "torn",
+    "checkpoint-000006/policy.optimizer.pt": "torn",
+    "checkpoint-000006/sampler.json": "{",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_file_of_a_run_is_named(base, tmp_path, name):
+    run(base, tmp_path, Tempered(PTGS()))
+    (tmp_path / name).write_text(DAMAGES[name])
+    with pytest.raises(ValueError, match=rf"{name} is damaged .*choose another folder"):
+        run(base, tmp_path, Tempered(PTGS()))
+
+
 def test_another_setting_in_the_same_folder_is_refused(base, tmp_path):
     run(base, tmp_path)
     with pytest.raises(ValueError, match=r"begun with settings clip_low = 0.2, now it is 0.1"):

@@ -16,6 +16,12 @@ from transformers.utils import logging
 from lib.lab import plan, work
 
 
+def positive(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number from 1 up, got {text!r}")
+
+
 def worker(only: str) -> None:
     torch.set_num_threads(1)
     logging.disable_progress_bar()
@@ -39,9 +45,16 @@ def worker(only: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workers", type=int, default=2, help="processes, one thread each (2)")
+    parser.add_argument(
+        "--workers", type=positive, default=2, help="processes, one thread each (2)"
+    )
     parser.add_argument("--only", default="", help="only work whose name holds this, and its needs")
     given = parser.parse_args()
+    if not any(given.only in one.name for one in plan.WORK):
+        parser.error(
+            f"--only {given.only}: no piece of work has this in its name, as "
+            f"{plan.WORK[0].name} has its own"
+        )
     left = [one for one in plan.WORK if not work.is_done(one)]
     print(f"{len(left)} of {len(plan.WORK)} pieces of work are left", flush=True)
     if not left:

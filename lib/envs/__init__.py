@@ -44,7 +44,9 @@ class Episode(Protocol):
     """One attempt at one task.
 
     ``system``, ``tools`` and ``messages`` are what the policy is told at the start; ``seeds`` what
-    the world drew from. Messages that come later may bring tools (:attr:`Message.tools`).
+    the world drew from. Messages that come later may bring tools (:attr:`Message.tools`). An
+    episode that can tell the ``info`` of its outcome so far has it as its own ``info``, which is
+    kept of an attempt that is cut.
     """
 
     system: str

@@ -169,6 +169,11 @@ class Walk:
     def done(self) -> bool:
         return self.outcome is not None
 
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the outcome tells besides, so far."""
+        return {"return": round(self.total, 6), "turns": self.turn, "moves": self.made}
+
     def step(self, reply: Message) -> tuple[Message, ...]:
         if self.done:
             raise RuntimeError("the episode is over: start another with reset")
@@ -194,9 +199,8 @@ class Walk:
             seen = self.level.seen[self.state]
             return (Message("tool", seen, name="move") if moves else Message("user", seen),)
         self.total += rewards["solved"] if ended else 0
-        info = {"return": round(self.total, 6), "turns": self.turn, "moves": self.made}
         why = "" if ended else "lost" if ended is False else f"not solved in {self.turn} turns"
-        self.outcome = Outcome(ended is True, why, info)
+        self.outcome = Outcome(ended is True, why, self.info)
         return ()
 
     def slipped(self, move: int, number: int) -> int:

@@ -25,6 +25,7 @@ from lib.advantage import (
     score_trajectory,
     step_values,
 )
+from lib.envs import WORLDS
 from lib.lab import plan
 from lib.lab.results import RUN
 from lib.lab.scored import MERGES, as_scored
@@ -80,7 +81,13 @@ class Cell:
 
 
 def cells(table: pd.DataFrame, worlds: Sequence[str] | None = None) -> list[Cell]:
-    """The cells of a table of scores, in the order of the plan, of these worlds; None takes all."""
+    """The cells of a table of scores, in the order of the plan, of these worlds; None takes all.
+
+    Raises ValueError for a world that the lab does not have.
+    """
+    unknown = [world for world in worlds or () if world not in WORLDS]
+    if unknown:
+        raise ValueError(f"there is no world {unknown[0]!r}: expected some of {', '.join(WORLDS)}")
     found = {}
     for key, part in table.groupby([*RUN, "by"], sort=False):
         told = dict(zip([*RUN, "by"], key, strict=True))
@@ -150,8 +157,17 @@ def pick_table(cell: Cell, ks: Sequence[int], n_boot: int, seed: int) -> pd.Data
 
 
 def budget(cells: Sequence[Cell]) -> int:
-    """The most attempts that every task of every cell has."""
+    """The most attempts that every task of every cell has; ValueError if there is no cell."""
+    if not cells:
+        raise ValueError("no attempts of these worlds are scored yet: name others, or None for all")
     return min(int(cell.table.groupby("task").size().min()) for cell in cells)
+
+
+def budgets(largest: int) -> list[int]:
+    """The budgets of a table: 8 and 32 as far as they are allowed, or else the largest."""
+    if largest < 1:
+        raise ValueError(f"the largest budget is {largest}: it must be at least 1")
+    return [k for k in (8, 32) if k <= largest] or [largest]
 
 
 # --------------------------------------------------------------------------------- aggregations

@@ -16,11 +16,13 @@ permutation, so no task comes twice in a step.
     log = train(model, tokenizer, Words(), world, tasks, settings, Tempered(PTGS()), "build/run")
 """
 
+from lib.training.learners import Diverged
 from lib.training.loop import train
 from lib.training.samplers import Fixed, Sampler, Shuffled, Tempered, Yoked, read_log
 from lib.training.settings import Settings, defaults
 
 __all__ = [
+    "Diverged",
     "Fixed",
     "Sampler",
     "Settings",

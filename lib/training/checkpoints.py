@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,15 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from lib.training.learners import Learner
-from lib.training.samplers import Sampler, read_log
+from lib.training.samplers import Sampler, read_log, read_run
 
 
 def agree(out: Path, wanted: dict[str, Any]) -> None:
     """Write a new run's settings, or refuse one that differs from those the folder was begun with.
 
-    Raises ValueError that names the setting. One that the folder says nothing of is not compared: a
-    run that was begun before there was such a setting goes on.
+    Raises ValueError that names the setting, and the one that others follow from before them: the
+    sampler, the world, the algorithm. One that the folder says nothing of is not compared: a run
+    that was begun before there was such a setting goes on.
     """
     path = out / "run.json"
     wanted = json.loads(json.dumps(wanted))
@@ -34,15 +35,31 @@ def agree(out: Path, wanted: dict[str, Any]) -> None:
         out.mkdir(parents=True, exist_ok=True)
         _replace(path, json.dumps(wanted, indent=1) + "\n")
         return
-    there = json.loads(path.read_text(encoding="utf-8"))
-    for part, theirs in there.items():
-        ours = wanted.get(part, {})
-        for name in sorted(theirs):
+    there = read_run(path)
+    for part in sorted(there, key=lambda part: (part not in ("sampler", "world"), part)):
+        ours, theirs = wanted.get(part, {}), there[part]
+        for name in sorted(theirs, key=lambda one: (one not in (part, "name", "algorithm"), one)):
             if ours.get(name) != theirs[name]:
+                then, now = _told(theirs[name], ours.get(name))
                 raise ValueError(
-                    f"{out} was begun with {part} {name} = {theirs[name]!r}, now it is "
-                    f"{ours.get(name)!r}: choose another folder, or set it back"
+                    f"{out} was begun with {part} {name} = {then}, now it is {now}: choose another "
+                    "folder, or set it back"
                 )
+
+
+def _told(then: Any, now: Any) -> tuple[str, str]:
+    """Two settings that differ, as an error shows them; of lists the first difference."""
+    if not (isinstance(then, list) and isinstance(now, list)):
+        return repr(then), repr(now)
+    at = next(
+        (i for i, pair in enumerate(zip(then, now, strict=False)) if pair[0] != pair[1]), None
+    )
+    at = min(len(then), len(now)) if at is None else at
+    shown = (f"{one[at]!r} at place {at + 1}" if at < len(one) else "" for one in (then, now))
+    return tuple(
+        f"a list of {len(one)}" + (f", {first}" if first else "")
+        for one, first in zip((then, now), shown, strict=True)
+    )
 
 
 @contextlib.contextmanager
@@ -77,25 +94,56 @@ def save(out: Path, step: int, learner: Learner, sampler: Sampler) -> None:
 def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
     """Go on from the last checkpoint: its step, or 0 if there is none.
 
-    The step log is cut back to that step, and what a kill left half written is removed.
+    The step log is cut back to that step, and what a kill left half written is removed. Raises
+    ValueError that names a damaged file: a kill damages none.
     """
     for unfinished in out.glob("part-*"):
         shutil.rmtree(unfinished)
     kept = _kept(out)
     step = int(kept[-1].name.partition("-")[2]) if kept else 0
-    if kept:
-        for name, (parameters, optimizer) in learner.modules().items():
-            tensors = load_file(kept[-1] / f"{name}.safetensors")
-            with torch.no_grad():
-                for key, parameter in parameters.items():
-                    parameter.copy_(tensors[key])
-            state = torch.load(kept[-1] / f"{name}.optimizer.pt", weights_only=True)
-            optimizer.load_state_dict(state)
-        sampler.restore(json.loads((kept[-1] / "sampler.json").read_text(encoding="utf-8")))
     log = out / "steps.jsonl"
-    lines = read_log(log) if log.exists() else []
-    _replace(log, "".join(as_line(line) for line in lines if line["step"] <= step))
+    lines = [line for line in (read_log(log) if log.exists() else []) if line["step"] <= step]
+    if kept:
+        # Every line is written before the checkpoint of its step.
+        if [line["step"] for line in lines] != list(range(1, step + 1)):
+            told = f"it has {len(lines)} of the {step} steps before the checkpoint"
+            raise _damaged(log, told if log.exists() else "it is missing", kept[-1])
+        for name, (parameters, optimizer) in learner.modules().items():
+
+            def weights(path, parameters=parameters):
+                tensors = load_file(path)
+                with torch.no_grad():
+                    for key, parameter in parameters.items():
+                        parameter.copy_(tensors[key])
+
+            def moments(path, optimizer=optimizer):
+                optimizer.load_state_dict(torch.load(path, weights_only=True))
+
+            _take(kept[-1] / f"{name}.safetensors", weights)
+            _take(kept[-1] / f"{name}.optimizer.pt", moments)
+
+        def state(path):
+            sampler.restore(json.loads(path.read_text(encoding="utf-8")))
+
+        _take(kept[-1] / "sampler.json", state)
+    _replace(log, "".join(map(as_line, lines)))
     return step
+
+
+def _take(path: Path, read: Callable[[Path], None]) -> None:
+    """Read a file of a checkpoint; the libraries that do raise errors of many kinds."""
+    try:
+        read(path)
+    except Exception as error:
+        told = f"{type(error).__name__}: {str(error).strip() or 'no more is known'}"
+        raise _damaged(path, told if path.exists() else "it is missing", path.parent) from error
+
+
+def _damaged(path: Path, why: str, checkpoint: Path) -> ValueError:
+    return ValueError(
+        f"{path} is damaged ({why.splitlines()[0][:200]}). Put it back; or remove {checkpoint}, "
+        "and the run begins anew; or choose another folder"
+    )
 
 
 def as_line(entry: dict[str, Any]) -> str:
@@ -104,7 +152,7 @@ def as_line(entry: dict[str, Any]) -> str:
 
 
 def _kept(out: Path) -> list[Path]:
-    return sorted(out.glob("checkpoint-??????"))
+    return sorted(out.glob("checkpoint-" + 6 * "[0-9]"))
 
 
 def _replace(path: Path, text: str) -> None:

@@ -14,6 +14,16 @@ from lib.training.scoring import Scores, entropy, log_softmax
 from lib.training.settings import Settings
 
 
+class Diverged(ValueError):
+    """A training whose numbers have grown out of bounds; names the step and the learning rate."""
+
+    def __init__(self, step: int, what: str, learning_rate: float):
+        super().__init__(
+            f"step {step}: {what}: the training has diverged. Lower --learning-rate (it is "
+            f"{learning_rate:g}) and begin in another folder"
+        )
+
+
 class Learner:
     """Updates a policy by group-relative advantages (GRPO).
 
@@ -48,7 +58,8 @@ class Learner:
 
         episodes: group after group, `rewards[g]` holding those of group g in the same order.
         scores: of their action tokens.  kept: the groups that the policy learns from.
-        Returns what the step log has to say of it; null where nothing was updated.
+        Returns what the step log has to say of it; null where nothing was updated. Raises Diverged
+        where a gradient is not finite.
         """
         advantages = self._advantages(step, episodes, scores, rewards, kept)
         numbers = np.flatnonzero(np.repeat(kept, [len(group) for group in rewards]))
@@ -93,8 +104,10 @@ class Learner:
                     clipped += cut
                 tokens += total
                 norm = nn.utils.clip_grad_norm_(
-                    self.parameters.values(), settings.max_gradient_norm, error_if_nonfinite=True
+                    self.parameters.values(), settings.max_gradient_norm
                 )
+                if not norm.isfinite():
+                    raise Diverged(step, "the gradient is not finite", settings.learning_rate)
                 norms.append(float(norm))
                 self.optimizer.step()
         return {

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from lib.policies.local import fingerprint, tokenizer_digest
 from lib.rollouts import roll_out
 from lib.training import checkpoints
 from lib.training.actions import Episode, read_episode
-from lib.training.learners import make_learner
+from lib.training.learners import Diverged, make_learner
 from lib.training.objectives import kept_groups
 from lib.training.samplers import Sampler, read_log
 from lib.training.scoring import Scores, score
@@ -56,9 +57,9 @@ def train(
         its last checkpoint and ends as it would have ended.
     checkpoint_every : seconds.  progress : a bar; None shows it on a terminal only.
 
-    Raises ValueError if the folder was begun with other settings, a log that is replayed does not
-    fit the run, or a rollout has no return where
-    the reward is the return.
+    Raises ValueError if the folder was begun with other settings or is damaged, a log that is
+    replayed does not fit the run, the training diverges, or a rollout that its world ended has no
+    return where the reward is the return.
     """
     out, tasks = Path(out), list(dict.fromkeys(tasks))
     if len(tasks) < settings.groups:
@@ -127,7 +128,7 @@ class _Run:
         self.sampler.observe([row.task for row in rows], [row.passed for row in rows])
         rolled = time.perf_counter()
 
-        graded = [[row for row in group if row.passed is not None] for group in groups]
+        graded = [[row for row in group if has_reward(row, self.settings)] for group in groups]
         rewards = [reward(group, self.settings) for group in graded]
         kept = kept_groups(rewards, self.settings.filter_mass)
         entry = _outcomes(step, tasks, heats, groups, rewards, kept)
@@ -137,6 +138,9 @@ class _Run:
             entry |= _measures(scores, episodes)
             self._check_gap(step, entry["engine_gap"])
             entry |= self.learner.learn(step, episodes, scores, rewards, kept)
+            for name, value in entry.items():
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise Diverged(step, f"{name} is {value}", self.settings.learning_rate)
         entry["seconds"] = {"rollouts": rolled - began, "update": time.perf_counter() - rolled}
         return entry
 
@@ -154,11 +158,14 @@ class _Run:
         )
 
     def _check_gap(self, step, gap) -> None:
-        if gap > LARGEST_GAP and self.model.dtype == torch.float32:
-            raise RuntimeError(
-                f"step {step}: a log-prob of the update is {gap:.3g} off the one it was sampled "
-                "with. They must agree, each at its row's temperature"
+        if not gap <= LARGEST_GAP and self.model.dtype == torch.float32:
+            what = (
+                f"a log-prob of the update is {gap:.3g} off the one it was sampled with, where "
+                f"rounding allows {LARGEST_GAP:g}"
             )
+            if step > 1:  # of weights that have grown too large for float32
+                raise Diverged(step, what, self.settings.learning_rate)
+            raise RuntimeError(f"step {step}: {what}. They must agree, each at its temperature")
 
 
 def choose_tasks(tasks: Sequence[str], groups: int, step: int, seed: int) -> list[str]:
@@ -193,8 +200,20 @@ def roll_out_groups(
     return [[found[task, attempt] for attempt in attempts] for task in tasks]
 
 
+def has_reward(row: Rollout, settings: Settings) -> bool:
+    """Whether a rollout has a reward, or ought to have one.
+
+    It has none where it could not be graded, nor, if the reward is the return, where it was cut
+    before its world gave one: by `max_turns`, or by the end of the model's context.
+    """
+    if row.passed is None:
+        return False
+    cut = len(row.turns) >= settings.max_turns or any(t.finish == "context" for t in row.turns)
+    return settings.reward == "passed" or "return" in row.info or not cut
+
+
 def reward(group: Sequence[Rollout], settings: Settings) -> np.ndarray:
-    """The reward of each rollout, [rollouts]."""
+    """The reward of each rollout, [rollouts], all of which ought to have one (`has_reward`)."""
     if settings.reward == "passed":
         return np.array([float(row.passed) for row in group])
     bare = next((row for row in group if "return" not in row.info), None)
@@ -223,11 +242,12 @@ def _outcomes(step, tasks, heats, groups, rewards, kept) -> dict[str, Any]:
     """What a step's rollouts came to, as the step log has it; null where nothing was graded."""
     solved = [[row.passed for row in group if row.passed is not None] for group in groups]
     every = np.concatenate([np.array(group, dtype=float) for group in solved])
+    rewarded = np.concatenate(rewards)
     mixed = [0 < sum(group) < len(group) for group in solved]
     return {
         "step": step,
         "success": float(every.mean()) if len(every) else None,
-        "reward": float(np.concatenate(rewards).mean()) if len(every) else None,
+        "reward": float(rewarded.mean()) if len(rewarded) else None,
         "temperature": {
             "mean": float(np.mean(heats)),
             "min": float(min(heats)),
@@ -235,7 +255,7 @@ def _outcomes(step, tasks, heats, groups, rewards, kept) -> dict[str, Any]:
         },
         "mixed": float(np.mean(mixed)),
         "kept": float(np.mean(kept)),
-        "ungraded": sum(map(len, groups)) - len(every),
+        "ungraded": sum(map(len, groups)) - len(rewarded),
         "groups": [
             {"task": task, "temperature": heat, "successes": sum(one), "rollouts": len(one)}
             for task, heat, one in zip(tasks, heats, solved, strict=True)

@@ -84,11 +84,22 @@ class Tempered:
 
 
 class _Replayed(_Stateless):
-    """Takes its temperatures from the step log of a PTGS run of the same seed and tasks."""
+    """Takes its temperatures from the step log of a PTGS run of the same seed and tasks.
+
+    Refused is the log of a run that was no PTGS run, as its run.json beside the log tells: what is
+    to be the control of PTGS would be one of that arm.
+    """
 
     def __init__(self, log: str | Path):
         self.log = Path(log)
         lines = read_log(self.log)
+        run = self.log.with_name("run.json")
+        arm = read_run(run).get("sampler", {}).get("sampler") if run.exists() else None
+        if arm not in (None, "ptgs"):
+            raise ValueError(
+                f"{self.log} is the log of a run with the sampler {arm}: this arm replays a PTGS "
+                "run, give the log of one"
+            )
         self.groups = {
             line["step"]: _groups(self.log, number, line) for number, line in enumerate(lines, 1)
         }
@@ -141,6 +152,26 @@ class Shuffled(_Replayed):
     def assign(self, step, total, tasks) -> list[float]:
         theirs = self._temperatures(step, tasks)
         return np.random.default_rng([self.seed, step]).permutation(theirs).tolist()
+
+
+def read_run(path: Path) -> dict[str, dict[str, Any]]:
+    """What a run was begun with: its run.json, settings by part and name.
+
+    Raises ValueError that names a damaged file.
+    """
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if not told or not isinstance(told, dict):
+            raise ValueError(f"it holds {str(told)[:40]}")
+        bare = [part for part, settings in told.items() if not isinstance(settings, dict)]
+        if bare:
+            raise ValueError(f"{bare[0]} is no group of settings")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is damaged ({error}): expected the settings that the run was begun with. Put "
+            "it back, or choose another folder"
+        ) from error
+    return told
 
 
 def read_log(path: str | Path) -> list[dict[str, Any]]:
