@@ -4,6 +4,7 @@ The rules and the plain guesses are those of "Progress Advantage for LLM Agents"
 and of the benchmark Who & When: a step drawn at random, the first, the last and the longest one.
 """
 
+import operator
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -34,8 +35,8 @@ def compare(
     lengths: of each trajectory the length of each step, in any unit.
     decisive: [trajectories], counted from 0.  tasks: as in `metrics.attribution`.
 
-    Columns scorer, rule, accuracy, distance (in steps), each with `_low` and `_high`, counted and
-    unpredicted.
+    Columns scorer, rule, accuracy, distance (in steps), lead (accuracy minus that of the best guess
+    on the same trajectories), each with `_low` and `_high`, counted and unpredicted.
     """
     rng = np.random.default_rng(seed)
     guesses = {
@@ -50,12 +51,15 @@ def compare(
         for rule in metrics.RULES
     }
     predicted |= {(name, GUESS): values for name, values in guesses.items()}
+    told = {"tasks": tasks, "n_boot": n_boot, "rng": seed}
+    best = max(guesses.values(), key=lambda steps: sum(map(operator.eq, steps, decisive)))
     rows = []
     for (scorer, rule), steps in predicted.items():
-        found = metrics.attribution(steps, decisive, tasks=tasks, n_boot=n_boot, rng=seed)
+        found = metrics.attribution(steps, decisive, **told)
         row = {"scorer": scorer, "rule": rule}
-        for measure in ("accuracy", "distance"):
-            value, low, high = getattr(found, measure)
+        lead = metrics.attribution_lead(steps, best, decisive, **told)
+        bands = {"accuracy": found.accuracy, "distance": found.distance, "lead": lead}
+        for measure, (value, low, high) in bands.items():
             row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
         rows.append(row | {"counted": found.counted, "unpredicted": found.unpredicted})
     return pd.DataFrame(rows)

@@ -73,6 +73,16 @@ def test_failures_of_a_task_are_resampled_together():
     assert together.high - together.low > 1.5 * (alone.high - alone.low)
 
 
+def test_a_lead_over_a_rival_meets_the_same_resamples():
+    actual, rival = np.zeros(100, int), np.repeat([0, 1], 50)
+    lead = metrics.attribution_lead(rival, rival, actual, n_boot=200)
+    assert lead == (0, 0, 0)
+    lead = metrics.attribution_lead([0] * 100, rival, actual, n_boot=500)
+    assert lead.value == 0.5
+    assert 0.35 < lead.low < lead.high < 0.65
+    assert np.isnan(metrics.attribution_lead([None], [0], [0]).value)
+
+
 def test_the_claim_is_not_tested_without_a_pair():
     table = blame.compare({"log-prob": [[0, -1]]}, [[1, 1]], [1], n_boot=0)
     (claim,) = claims.attribution_claims({"logs": table})

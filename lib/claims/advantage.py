@@ -81,7 +81,8 @@ def _printed() -> str:
 def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
     """Progress advantage against the best plain guess: name of a setting -> table of `lib.blame`.
 
-    Rule and guess are the best of each here, three rules against four guesses.
+    Rule and guess are the best of each here, three rules against four guesses; the claim is about
+    their difference on the same failures.
     """
     found = []
     for where, table in results.items():
@@ -97,13 +98,13 @@ def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
         found.append(
             Claim(
                 statement=statement,
-                value=best["accuracy"],
-                low=best["accuracy_low"],
-                high=best["accuracy_high"],
+                value=best["lead"],
+                low=best["lead_low"],
+                high=best["lead_high"],
                 published=f"shown as a figure, {OTHER}",
-                verdict=verdict(best["accuracy_low"], best["accuracy_high"], guess["accuracy"]),
-                why=f"by {best['rule']}, the best of three rules; {guess['scorer']} "
-                f"{guess['accuracy']:.2f}, {int(best['counted'])} failures",
+                verdict=verdict(best["lead_low"], best["lead_high"], 0),
+                why=f"{best['accuracy']:.2f} by {best['rule']}, the best of three rules, against "
+                f"{guess['accuracy']:.2f} by {guess['scorer']}; {int(best['counted'])} failures",
             )
         )
     return ClaimTable(found)

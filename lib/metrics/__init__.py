@@ -9,7 +9,14 @@ How well a score picks attempts, tells successes from failures, and finds the de
 measured as "Progress Advantage for LLM Agents" (arXiv 2606.26080) does.
 """
 
-from lib.metrics.attribution import RULES, Attribution, Rule, attribution, predict_step
+from lib.metrics.attribution import (
+    RULES,
+    Attribution,
+    Rule,
+    attribution,
+    attribution_lead,
+    predict_step,
+)
 from lib.metrics.discrimination import auroc_band, spearman_band
 from lib.metrics.estimators import (
     Categories,
@@ -54,6 +61,7 @@ __all__ = [
     "SharpeningTax",
     "SplitTaxes",
     "attribution",
+    "attribution_lead",
     "auroc",
     "auroc_band",
     "best_of_k",

@@ -71,14 +71,38 @@ def attribution(
         nothing = Band(np.nan, np.nan, np.nan)
         return Attribution(nothing, nothing, 0, unpredicted)
     errors = np.abs(np.subtract(*np.array(kept).T)).astype(float)
-    _, number = np.unique(
-        np.arange(len(predicted)) if tasks is None else tasks, return_inverse=True
-    )
-    _, number = np.unique(number[there], return_inverse=True)
-    weights = task_resamples(number.max() + 1, n_boot, rng)[:, number]
-    counts = weights.sum(1)
+    groups = np.arange(len(predicted)) if tasks is None else np.asarray(tasks)
     accuracy, distance = (
-        band((weights @ values / counts)[:, None]).at(1)
+        _mean(values, groups[there], n_boot, rng)
         for values in ((errors == 0).astype(float), errors)
     )
     return Attribution(accuracy, distance, len(kept), unpredicted)
+
+
+def attribution_lead(
+    predicted: Sequence[int | None],
+    rival: Sequence[int | None],
+    actual: Sequence[int | str],
+    *,
+    tasks: ArrayLike | None = None,
+    n_boot: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> Band:
+    """Step accuracy minus a rival's, over the trajectories of which both name a step.
+
+    Both meet the same resamples, so what they share does not widen the interval. Arguments as in
+    `attribution`; NaN where no trajectory is left.
+    """
+    rows = [i for i, both in enumerate(zip(predicted, rival, strict=True)) if None not in both]
+    if not rows:
+        return Band(np.nan, np.nan, np.nan)
+    leads = [(predicted[i] == int(actual[i])) - float(rival[i] == int(actual[i])) for i in rows]
+    groups = np.arange(len(predicted)) if tasks is None else np.asarray(tasks)
+    return _mean(np.array(leads), groups[rows], n_boot, rng)
+
+
+def _mean(values, groups, n_boot, rng) -> Band:
+    """The mean of values [n], with an interval that resamples groups [n] whole."""
+    _, number = np.unique(groups, return_inverse=True)
+    weights = task_resamples(number.max() + 1, n_boot, rng)[:, number]
+    return band((weights @ values / weights.sum(1))[:, None]).at(1)
