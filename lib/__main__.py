@@ -5,6 +5,7 @@ A heavy room is imported only by the command that needs it, so that help comes a
 
 import argparse
 import sys
+import warnings
 from datetime import timedelta
 from pathlib import Path
 
@@ -141,17 +142,14 @@ def train(arguments):
 
 def score(arguments):
     """Score the steps of collected attempts by a policy and its reference; rerun to resume."""
+    chosen.check_scoring(arguments)  # before what takes long to import
+
     from accelerate import PartialState
 
     from lib import advantage
     from lib.advantage.files import read_scores, score_into, trajectory_table
 
-    if (arguments.reference is None) != arguments.policy_only:
-        raise ValueError(
-            "the progress advantage is a ratio to a reference: give --reference DIR, or say "
-            "--policy-only for the policy's log-probs and confidence alone"
-        )
-    attempts = [one for path in arguments.trajectories for one in _read_attempts(path)]
+    attempts = _read_attempts(arguments.trajectories)
     state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))
     policy, tokenizer = chosen.load_model(arguments.policy, state)
     reference, others = None, None
@@ -162,7 +160,13 @@ def score(arguments):
             reference = _merged(arguments, policy, reference)
     limits = [m.config.max_position_embeddings for m in (policy, reference) if m is not None]
     context = min([*limits, *([arguments.context] if arguments.context else [])])
-    dialect = chosen.make_dialect(arguments, tokenizer) if arguments.tokens == "text" else None
+    dialect = None
+    if arguments.tokens == "text":
+        dialect = chosen.make_dialect(arguments, tokenizer)
+        for path in arguments.trajectories:
+            chosen.check_spoken(path, dialect)
+        if arguments.dialect == "words":
+            chosen.check_texts(attempts, tokenizer)
 
     def read(rollout):
         if dialect is None:
@@ -198,12 +202,29 @@ def score(arguments):
     state.destroy_process_group()
 
 
-def _read_attempts(path):
+def _read_attempts(paths):
+    """The attempts of files and folders, each once: two that differ under one key are refused."""
     from lib import rollout_files, rollouts
+    from lib.advantage.files import digest
 
-    if path.is_dir():
-        return rollouts.read_collection(path)
-    return rollout_files.read_rollouts(path)
+    found, repeats = {}, 0
+    for path in paths:
+        read = rollouts.read_collection if path.is_dir() else rollout_files.read_rollouts
+        empty = True
+        for attempt in read(path):
+            empty, made = False, digest(attempt)
+            _, source, before = found.setdefault(attempt.key, (attempt, path, made))
+            repeats += source != path
+            if made != before:
+                raise ValueError(
+                    f"{attempt.key} is in {source} and, another one, in {path}: give each its own "
+                    "folder of scores, or collect them under another --pair or --arm"
+                )
+        if empty:
+            raise ValueError(f"{path} holds no rollouts: give a file or folder of `collect`")
+    if repeats:
+        warnings.warn(f"{repeats} attempts come twice and alike: each counts once", stacklevel=2)
+    return [attempt for attempt, *_ in found.values()]
 
 
 def _merged(arguments, policy, reference):
@@ -227,6 +248,12 @@ def _scoring_settings(arguments, policy, reference, dialect, context):
     told = {"context": context, "tokens": arguments.tokens}
     for name, model in (("policy", policy), ("reference", reference)):
         told[name] = None if model is None else fingerprint(model)
+    if arguments.alpha:
+        told |= {"alpha": arguments.alpha, "merge": arguments.merge}
+        if arguments.merge != "linear":
+            told["merge_density"] = arguments.density
+        if arguments.merge == "dare":
+            told["merge_seed"] = arguments.seed
     if dialect is not None:
         told |= {"seams": arguments.seams, **dialect.settings}
     return told

@@ -250,23 +250,21 @@ def score(add):
     add(
         "--dialect",
         choices=("harness", "plain", "chat", "words"),
-        default="harness",
         help="how the text is written (text; default: harness)",
     )
-    add("--parser", choices=("robust", "paper", "exact"), default="robust", help="not of words")
-    add("--thinking", action="store_true", help="let the template show reasoning (chat)")
+    add("--parser", choices=("robust", "paper", "exact"), help="not of words (text)")
+    add("--thinking", action="store_true", help="let the template show reasoning (text, chat)")
     add(
         "--seams",
         choices=("refuse", "cut"),
-        default="refuse",
-        help="where a token would join prompt and action: stop, or tokenise apart (text)",
+        help="where a token would join prompt and action: stop (default), or tokenise apart (text)",
     )
     add("--context", type=_count, metavar="TOKENS", help="longest context (default: the models')")
     add("--top-k", type=_count, default=20, help="tokens that confidence is made of (default: 20)")
-    add("--alpha", type=float, default=0.0, help="merge the reference this far to the policy")
-    add("--merge", choices=("linear", "ties", "dare"), default="linear", help="(default: linear)")
-    add("--density", type=float, default=0.2, help="of TIES and DARE (default: 0.2)")
-    add("--seed", type=int, default=0, help="of DARE (default: 0)")
+    add("--alpha", type=float, help="merge the reference this far to the policy (default: 0)")
+    add("--merge", choices=("linear", "ties", "dare"), help="with --alpha (default: linear)")
+    add("--density", type=float, help="of TIES and DARE (default: 0.2)")
+    add("--seed", type=int, help="of DARE (default: 0)")
     add("--tokens-at-once", type=_count, default=4096, help="of a forward pass (default: 4096)")
     add("--gpu", action="store_true", help="run the models on the GPU")
 

@@ -4,9 +4,10 @@ A heavy room is imported only by what needs it, so that help comes at once.
 """
 
 import os
+import warnings
 from pathlib import Path
 
-from lib import ROOT
+from lib import ROOT, manifest
 
 
 def check_options(arguments):
@@ -36,6 +37,73 @@ def check_server(arguments):
         raise ValueError("--context is for a model here; a server is started with its own")
     if arguments.api_key_env and not arguments.server:
         raise ValueError("--api-key-env is for a server: give its address, --server URL")
+
+
+_OF_TEXT = {"dialect": "harness", "parser": None, "thinking": False, "seams": "refuse"}
+_OF_MERGING = {"alpha": 0.0, "merge": "linear", "density": 0.2, "seed": 0}
+
+
+def check_scoring(arguments):
+    """Refuse options of `score` that would be ignored, and set the others to their defaults."""
+    if (arguments.reference is None) != arguments.policy_only:
+        raise ValueError(
+            "the progress advantage is a ratio to a reference: give --reference DIR, or say "
+            "--policy-only for the policy's log-probs and confidence alone"
+        )
+    for names, used, needed in (
+        (_OF_TEXT, arguments.tokens == "text", "--tokens text"),
+        (_OF_MERGING, not arguments.policy_only, "--reference DIR"),
+        (("merge", "density", "seed"), arguments.alpha, "an --alpha above 0"),
+        (("density",), arguments.merge in ("ties", "dare"), "--merge ties or dare"),
+        (("seed",), arguments.merge == "dare", "--merge dare"),
+    ):
+        given = [name for name in names if getattr(arguments, name) not in (None, False)]
+        if given and not used:
+            raise ValueError(
+                f"--{given[0]} is only for scoring with {needed}, and would be ignored: add that, "
+                "or leave it out"
+            )
+    for name, default in (_OF_TEXT | _OF_MERGING).items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, default)
+    check_options(arguments)
+
+
+def check_spoken(path, dialect):
+    """Refuse to read the text of a collection in another dialect than its manifest tells of."""
+    told = manifest.settings(path if path.is_dir() else path.parent)
+    ours = dialect.settings
+    name = _dialect_name(ours["dialect"])
+    theirs = _dialect_name(told.get("policy.dialect", name))
+    if theirs != name:
+        raise ValueError(
+            f"{path} was collected with the dialect {theirs}, and is to be read in {name}, a text "
+            f"that no attempt there has seen: choose --dialect {theirs}"
+        )
+    for setting in ("cue", "wording", "thinking"):
+        then, now = told.get(f"policy.{setting}"), ours.get(setting)
+        if None not in (then, now) and then != now:
+            warnings.warn(
+                f"{path} was collected with {setting} = {then!r} of the dialect, and is read with "
+                f"{now!r}: the scores are of prompts that differ in it",
+                stacklevel=2,
+            )
+
+
+def _dialect_name(told):
+    """The --dialect of a dialect's settings: a server's chat is one that a template writes."""
+    return "chat" if told in ("chat template", "server chat") else told
+
+
+def check_texts(attempts, tokenizer):
+    """Refuse texts with words that are no tokens of a model of words."""
+    from lib.words import check_vocabulary, transcript
+
+    words = [word for one in attempts for word in transcript(one.messages).split()]
+    try:
+        check_vocabulary(tokenizer, dict.fromkeys(words))
+    except ValueError as error:
+        raise ValueError(f"--dialect words: {error}") from error
 
 
 POOL = 200

@@ -55,6 +55,12 @@ def check(path: Path, settings: Mapping[str, Any]) -> None:
         _refuse_other(path, _parse(path, path.read_text(encoding="utf-8")), wanted, wanted)
 
 
+def settings(folder: Path) -> dict[str, Any]:
+    """The settings of a collection by their dotted names; none where it has no manifest."""
+    path = folder / "manifest.json"
+    return _parse(path, path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
 def _refuse_other(path: Path, there: dict, wanted: dict, names: Iterable[str]) -> None:
     for name in sorted(names, key=lambda name: (name != "version", name)):
         if wanted.get(name) != there.get(name):

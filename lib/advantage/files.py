@@ -1,13 +1,17 @@
 """Scores in a folder: append-only, resumable, in shards; no finished score is lost.
 
 The folder has `manifest.json` with every setting that matters, and for each writer a
-`scores-*.jsonl`, a line a trajectory. Trajectories that any of these files holds are done.
+`scores-*.jsonl`, a line a trajectory. A trajectory that any of these files holds is done, as long
+as its tokens, text and outcome are those that were scored: a changed one is scored anew.
 """
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +24,7 @@ from lib.advantage.readings import Steps
 from lib.advantage.scored import Key, Scored, join, score
 from lib.generation.reading import TOKENS_AT_ONCE, TOP_K, Reading, TokenScores
 from lib.rollout_files import LineWriter, iter_records
-from lib.trajectory import Rollout, TrajectoryError
+from lib.trajectory import Rollout, TrajectoryError, tools_key
 
 SCHEMA = 1
 """Version of the line format; a reader refuses the lines of another one."""
@@ -44,25 +48,40 @@ def score_into(
 ) -> None:
     """Score the rollouts that the folder does not hold yet, each in it as soon as it is scored.
 
+    rollouts : each key once. One that the folder holds with other tokens, text or outcome (see
+        `digest`), or of an older version that kept no digest, is scored anew.
     read : makes Steps of a rollout; what it raises ends the run, and a rerun goes on there.
     settings : of both models and of `read`, for the manifest.
     shard : (i, m) takes every m-th rollout from the i-th on; shards may run at the same time.
     progress : a bar; None shows it on a terminal only.
 
-    Raises lib.manifest.CollectionError if the folder was begun with another setting.
+    Raises lib.manifest.CollectionError if the folder was begun with another setting, and ValueError
+    if a key comes twice.
     """
     out, (part, parts) = Path(out), shard
+    for key, times in Counter(rollout.key for rollout in rollouts).items():
+        if times > 1:
+            raise ValueError(f"{key} is there {times} times: give each attempt once")
+    if rollouts:
+        read(rollouts[0])  # what cannot be read with these settings leaves no folder of them behind
     manifest.agree(out / "manifest.json", {"scores": SCHEMA, "top_k": top_k, **settings})
     with LineWriter(out / f"scores-{part:03}-of-{parts:03}.jsonl") as file:
-        done = {key for key, *_ in _lines(out)}
+        done = {key: (line.digest, line.revision) for key, line in _newest(out).items()}
         mine = rollouts[part::parts]
-        work = [rollout for rollout in mine if rollout.key not in done]
+        digests = {rollout.key: digest(rollout) for rollout in mine}
+        work = [
+            rollout
+            for rollout in mine
+            if done.get(rollout.key, (None, 0))[0] != digests[rollout.key]
+        ]
         shown = None if progress is None else not progress
         with tqdm(initial=len(mine) - len(work), total=len(mine), disable=shown) as bar:
             for lot in _lots(map(read, work), max(LOT, 4 * tokens_at_once)):
                 found = score(policy, reference, lot, top_k=top_k, tokens_at_once=tokens_at_once)
-                for line in _as_lines(found):
-                    file.write_line(line)
+                for key, line in zip(found.keys, _as_lines(found), strict=True):
+                    revision = done[key][1] + 1 if key in done else 0
+                    line |= {"digest": digests[key], "revision": revision}
+                    file.write_line(json.dumps(line).encode("ascii") + b"\n")
                 bar.update(len(lot))
 
 
@@ -78,7 +97,15 @@ def _lots(steps: Iterator[Steps], tokens: int) -> Iterator[list[Steps]]:
         yield lot
 
 
-def _as_lines(scored: Scored) -> Iterator[bytes]:
+def digest(rollout: Rollout) -> str:
+    """A short key of what scores depend on: the messages, the tools, the token ids, the outcome."""
+    tools = rollout.tools if isinstance(rollout.tools, str) else tools_key(rollout.tools)
+    ids = [(turn.message, turn.prompt_ids, turn.action_ids) for turn in rollout.turns]
+    read = [rollout.passed, list(map(asdict, rollout.messages)), tools, ids]
+    return hashlib.sha256(json.dumps(read).encode("ascii")).hexdigest()[:16]
+
+
+def _as_lines(scored: Scored) -> Iterator[dict[str, Any]]:
     columns = {"tokens": scored.tokens, "policy": scored.policy, "policy_top": scored.policy_top}
     if scored.reference is not None:
         columns["reference"] = scored.reference
@@ -86,7 +113,7 @@ def _as_lines(scored: Scored) -> Iterator[bytes]:
     for key, passed, steps in zip(scored.keys, scored.passed, scored.steps, strict=True):
         counts = scored.counts[step : step + steps]
         last = token + counts.sum()
-        line = {
+        yield {
             "schema": SCHEMA,
             "key": key,
             "passed": passed,
@@ -95,42 +122,67 @@ def _as_lines(scored: Scored) -> Iterator[bytes]:
             "counts": counts.tolist(),
             **{name: column[token:last].round(DIGITS).tolist() for name, column in columns.items()},
         }
-        yield json.dumps(line).encode("ascii") + b"\n"
         step, token = step + steps, last
 
 
-def read_scores(out: str | Path) -> Scored:
-    """All scores of a folder, in the order of their keys, whatever wrote them."""
-    found = dict(sorted((line[0], line) for line in _lines(Path(out))))
+def read_scores(out: str | Path, of: Iterable[Rollout] | None = None) -> Scored:
+    """The scores of a folder, in the order of their keys, whatever wrote them.
+
+    of : only the scores of these rollouts, as they are now: one that has changed since has none.
+
+    Of a trajectory that was scored more than once the newest scores count. Raises FileNotFoundError
+    where there are none.
+    """
+    found = _newest(Path(out))
+    if of is not None:
+        now = {rollout.key: digest(rollout) for rollout in of}
+        found = {key: line for key, line in found.items() if now.get(key) == line.digest}
     if not found:
         raise FileNotFoundError(
             f"no scores in {out}: give a folder that `python -m lib score` made"
+            if of is None
+            else f"no scores of these trajectories in {out}: score them"
         )
-    _, steps, policy, reference = zip(*found.values(), strict=True)
-    with_reference = all(one is not None for one in reference)
-    return join(steps, policy, reference if with_reference else None)
+    lines = [found[key] for key in sorted(found)]
+    reference = [line.reference for line in lines]
+    return join(
+        [line.steps for line in lines],
+        [line.policy for line in lines],
+        reference if all(one is not None for one in reference) else None,
+    )
 
 
-def _lines(
-    out: Path,
-) -> Iterator[tuple[Key, Steps, TokenScores, TokenScores | None]]:
+class _Line(NamedTuple):
+    steps: Steps
+    policy: TokenScores
+    reference: TokenScores | None
+    digest: str | None
+    revision: int
+
+
+def _newest(out: Path) -> dict[Key, _Line]:
+    """Of each trajectory the line that counts; a later one may be in an earlier file."""
+    found: dict[Key, _Line] = {}
     for path in sorted(out.glob("scores-*.jsonl")):
         # The last line of a file may be torn by a kill, or not whole yet: it is not done.
-        for number, _, line in iter_records(path, torn=lambda message: None):
+        for number, _, raw in iter_records(path, torn=lambda message: None):
             try:
-                yield _read_line(line)
+                line = _read_line(raw)
             except (KeyError, TypeError, ValueError) as error:
                 raise TrajectoryError(f"{path}:{number}: no line of scores ({error!r})") from error
+            key = line.steps.key
+            if key not in found or line.revision >= found[key].revision:
+                found[key] = line
+    return found
 
 
-def _read_line(line) -> tuple[Key, Steps, TokenScores, TokenScores | None]:
+def _read_line(line) -> _Line:
     if line["schema"] != SCHEMA:
         raise ValueError(f"schema {line['schema']!r}, expected {SCHEMA}")
     tokens = np.array(line["tokens"], dtype=np.int64)
     nowhere = np.zeros(0, np.int64)
-    key = tuple(line["key"])
     steps = Steps(
-        key,
+        tuple(line["key"]),
         line["passed"],
         tuple(line["messages"]),
         tuple(line["counts"]),
@@ -141,7 +193,8 @@ def _read_line(line) -> tuple[Key, Steps, TokenScores, TokenScores | None]:
     policy = TokenScores(np.array(line["policy"], dtype=float), top)
     theirs = np.array(line["reference"], dtype=float) if "reference" in line else None
     reference = None if theirs is None else TokenScores(theirs, np.full_like(theirs, np.nan))
-    return key, steps, policy, reference
+    # Lines of older versions have neither of the last two.
+    return _Line(steps, policy, reference, line.get("digest"), line.get("revision", -1))
 
 
 def trajectory_table(scored: Scored) -> pd.DataFrame:

@@ -1,8 +1,10 @@
 """Scores in a folder, and `python -m lib score`: kills, shards, settings."""
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -84,6 +86,40 @@ def test_a_folder_without_scores_says_so(tmp_path):
         read_scores(tmp_path)
 
 
+def test_an_attempt_that_was_graded_anew_is_scored_anew(scoring, rollouts, tmp_path):
+    scoring(tmp_path, rollouts[:3], shard=(0, 2))
+    changed = [replace(one, passed=not one.passed) for one in rollouts[:3]]
+    found = scoring(tmp_path, changed, shard=(0, 1))  # in a file that sorts before the other one
+    assert found.passed == tuple(one.passed for one in changed)
+    with pytest.raises(FileNotFoundError, match="no scores of these trajectories"):
+        read_scores(tmp_path, of=rollouts[:1])
+
+
+def test_lines_of_before_digests_are_read_and_scored_anew(scoring, rollouts, tmp_path):
+    scoring(tmp_path, rollouts[:2])
+    path = tmp_path / "scores-000-of-001.jsonl"
+    old = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in old:
+        del line["digest"], line["revision"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in old))
+    assert len(read_scores(tmp_path)) == 2
+    scoring(tmp_path, rollouts[:2])
+    assert len(path.read_text().splitlines()) == 4
+
+
+def test_a_key_that_comes_twice_is_refused_before_a_folder_is_made(scoring, rollouts, tmp_path):
+    with pytest.raises(ValueError, match="is there 2 times"):
+        scoring(tmp_path / "scores", [rollouts[0], rollouts[0]])
+    assert not (tmp_path / "scores").exists()
+
+
+def test_repeated_lines_are_read(scoring, whole, tmp_path):
+    scoring(tmp_path)
+    path = tmp_path / "scores-000-of-001.jsonl"
+    path.write_bytes(path.read_bytes() * 2)
+    same(read_scores(tmp_path), whole)
+
+
 # ------------------------------------------------------------------------------ the command line
 
 
@@ -117,13 +153,63 @@ def test_a_merged_reference_is_another_setting(file, tmp_path, capsys):
     out = tmp_path / "scores"
     assert main(command(file, out)) == 0
     assert main(command(file, out, "--alpha", "0.5", "--merge", "ties")) == 2
-    assert "was collected with reference" in capsys.readouterr().err
+    assert "was collected with alpha = None, now it is 0.5" in capsys.readouterr().err
 
 
 def test_a_missing_reference_is_an_error(file, tmp_path, capsys):
     assert main(command(file, tmp_path / "scores", reference=False)) == 2
     assert "give --reference DIR, or say --policy-only" in capsys.readouterr().err
     assert main(command(file, tmp_path / "alone", "--policy-only", reference=False)) == 0
+
+
+def test_two_attempts_of_one_key_name_both_files(file, rollouts, tmp_path, capsys):
+    other = tmp_path / "other.jsonl"
+    with RolloutWriter(other) as out:
+        out.write(replace(rollouts[0], passed=not rollouts[0].passed))
+    name, *rest = command(file, tmp_path / "scores")
+    assert main([name, str(other), *rest]) == 2
+    said = capsys.readouterr().err
+    assert f"is in {other} and, another one, in {file}" in said
+    assert not (tmp_path / "scores").exists()
+
+
+def test_a_folder_without_rollouts_is_named(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    assert main(command(tmp_path / "empty", tmp_path / "scores")) == 2
+    assert f"{tmp_path / 'empty'} holds no rollouts" in capsys.readouterr().err
+    assert not (tmp_path / "scores").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "needed"),
+    [
+        (["--dialect", "words"], "--dialect is only for scoring with --tokens text"),
+        (["--seams", "cut"], "--seams is only for scoring with --tokens text"),
+        (["--merge", "ties"], "--merge is only for scoring with an --alpha above 0"),
+        (["--alpha", "0.5", "--density", "0.1"], "--density is only for scoring with --merge ties"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(file, tmp_path, capsys, options, needed):
+    assert main(command(file, tmp_path / "scores", *options)) == 2
+    assert needed in capsys.readouterr().err
+
+
+def test_words_that_the_model_has_not_are_refused(rollouts, tmp_path, capsys):
+    path = tmp_path / "said.jsonl"
+    said = [replace(one, content="[ shove left ]") for one in rollouts[0].messages]
+    with RolloutWriter(path) as out:
+        out.write(replace(rollouts[0], messages=said, turns=()))
+    text = ["--tokens", "text", "--dialect", "words"]
+    assert main(command(path, tmp_path / "scores", *text)) == 2
+    assert "the model's vocabulary has no word 'shove'" in capsys.readouterr().err
+
+
+def test_another_dialect_than_the_manifest_tells_of_is_refused(file, tmp_path, capsys):
+    (tmp_path / "manifest.json").write_text('{"policy.dialect": "words"}')
+    assert main(command(file, tmp_path / "scores", "--tokens", "text")) == 2
+    assert "was collected with the dialect words, and is to be read in harness" in (
+        capsys.readouterr().err
+    )
 
 
 @pytest.mark.slow
