@@ -212,10 +212,10 @@ def _read_attempts(paths):
         read = rollouts.read_collection if path.is_dir() else rollout_files.read_rollouts
         empty = True
         for attempt in read(path):
-            empty, made = False, digest(attempt)
-            _, source, before = found.setdefault(attempt.key, (attempt, path, made))
+            empty = False
+            first, source = found.setdefault(attempt.key, (attempt, path))
             repeats += source != path
-            if made != before:
+            if first is not attempt and digest(first) != digest(attempt):
                 raise ValueError(
                     f"{attempt.key} is in {source} and, another one, in {path}: give each its own "
                     "folder of scores, or collect them under another --pair or --arm"
@@ -224,7 +224,7 @@ def _read_attempts(paths):
             raise ValueError(f"{path} holds no rollouts: give a file or folder of `collect`")
     if repeats:
         warnings.warn(f"{repeats} attempts come twice and alike: each counts once", stacklevel=2)
-    return [attempt for attempt, *_ in found.values()]
+    return [attempt for attempt, _ in found.values()]
 
 
 def _merged(arguments, policy, reference):

@@ -78,10 +78,10 @@ def collect(add):
         "--server, the name that the server has for it",
     )
     add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the collection")
-    add("-n", type=_count, default=128, help="attempts a task (default: 128)")
+    add("-n", type=positive, default=128, help="attempts a task (default: 128)")
     add(
         "--tasks",
-        type=_count,
+        type=positive,
         metavar="COUNT",
         help="the first tasks only (default: all; 200 of a world of the lab, which has any number)",
     )
@@ -101,7 +101,7 @@ def collect(add):
     add("--top-k", type=int, default=0, help="0 keeps all (default)")
     add("--repetition-penalty", type=float, default=1.0, help="1 is none (default)")
     add("--max-new-tokens", type=int, default=1024, help="of one reply (default: 1024)")
-    add("--at-once", type=_count, default=32, help="attempts under way together (default: 32)")
+    add("--at-once", type=positive, default=32, help="attempts under way together (default: 32)")
     add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="every N-th task from the I-th")
     add(
         "--retry-missing",
@@ -110,7 +110,7 @@ def collect(add):
     )
     add(
         "--context",
-        type=_count,
+        type=positive,
         metavar="TOKENS",
         help="longest context of a model here (default: the model's own)",
     )
@@ -163,7 +163,8 @@ def _parser(add):
     )
 
 
-def _count(text):
+def positive(text):
+    """A whole number from 1 up, as the argument of a command line."""
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
     raise argparse.ArgumentTypeError(f"expected a whole number from 1 up, got {text!r}")
@@ -205,7 +206,7 @@ def train(add):
     add("--thinking", action="store_true", help="let the model reason first (chat)")
     add(
         "--tasks",
-        type=_count,
+        type=positive,
         metavar="COUNT",
         help="size of the pool (default: 200, or all of a benchmark that has fewer)",
     )
@@ -225,7 +226,7 @@ def train(add):
         add(f"--{name}", type=kind, help=f"{told} (default: the lab's recipe)")
     add("--reward", choices=("passed", "return"), help="(default: passed)")
     add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
-    add("--lora", type=_count, metavar="RANK", help="train adapters of this rank; needs peft")
+    add("--lora", type=positive, metavar="RANK", help="train adapters of this rank; needs peft")
     add("--gpu", action="store_true", help="run the model on the GPU")
 
 
@@ -259,13 +260,15 @@ def score(add):
         choices=("refuse", "cut"),
         help="where a token would join prompt and action: stop (default), or tokenise apart (text)",
     )
-    add("--context", type=_count, metavar="TOKENS", help="longest context (default: the models')")
-    add("--top-k", type=_count, default=20, help="tokens that confidence is made of (default: 20)")
+    add("--context", type=positive, metavar="TOKENS", help="longest context (default: the models')")
+    add(
+        "--top-k", type=positive, default=20, help="tokens that confidence is made of (default: 20)"
+    )
     add("--alpha", type=float, help="merge the reference this far to the policy (default: 0)")
     add("--merge", choices=("linear", "ties", "dare"), help="with --alpha (default: linear)")
     add("--density", type=float, help="of TIES and DARE (default: 0.2)")
     add("--seed", type=int, help="of DARE (default: 0)")
-    add("--tokens-at-once", type=_count, default=4096, help="of a forward pass (default: 4096)")
+    add("--tokens-at-once", type=positive, default=4096, help="of a forward pass (default: 4096)")
     add("--gpu", action="store_true", help="run the models on the GPU")
 
 

@@ -13,13 +13,8 @@ import time
 import torch
 from transformers.utils import logging
 
+from lib.arguments import positive
 from lib.lab import plan, work
-
-
-def positive(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) > 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"expected a whole number from 1 up, got {text!r}")
 
 
 def worker(only: str) -> None:

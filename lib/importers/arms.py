@@ -30,11 +30,11 @@ def unlike(base: Imported, post: Imported) -> pd.DataFrame:
             rows.append([name, *values])
     if _one_log(base, post):
         rows.append(["log", *(_shown(log.report.files) for log in (base, post))])
-    named = pd.DataFrame(rows, columns=["setting", "base", "post"])
-    return pd.concat([named, _unequal_settings(*reports)], ignore_index=True)
+    rows += _unequal_settings(*reports)
+    return pd.DataFrame(rows, columns=["setting", "base", "post"])
 
 
-def _unequal_settings(base, post) -> pd.DataFrame:
+def _unequal_settings(base, post) -> list[list[str]]:
     rows = []
     for name in SETTINGS:
         values = [sorted(report.settings.get(name, [])) for report in (base, post)]
@@ -45,7 +45,7 @@ def _unequal_settings(base, post) -> pd.DataFrame:
     if base.tried != post.tried:
         spans = [f"{a} to {b}" if a != b else str(a) for a, b in (base.tried, post.tried)]
         rows.append(["attempts a task", *spans])
-    return pd.DataFrame(rows, columns=["setting", "base", "post"])
+    return rows
 
 
 def _unequal_conditions(base, post) -> list[list[str]]:

@@ -40,7 +40,7 @@ def parsed(raw: bytes, place: str, kind=dict) -> Any:
     """JSON as Python values, NaN allowed; OutcomesError naming the place for anything else."""
     try:
         text = raw.decode("utf-8-sig")
-        value = json.loads(text, object_pairs_hook=_object, parse_int=_whole)
+        value = json.loads(text, object_pairs_hook=contents.json_object, parse_int=_whole)
         if not isinstance(value, kind):
             raise ValueError(f"{type(value).__name__} where an object was expected")
     except (ValueError, RecursionError) as error:
@@ -50,15 +50,6 @@ def parsed(raw: bytes, place: str, kind=dict) -> Any:
             "again if it was cut short."
         ) from error
     return value
-
-
-def _object(pairs):
-    """A JSON object as a dict; one that says a thing twice is refused."""
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is there twice")
-    return row
 
 
 def _whole(digits):

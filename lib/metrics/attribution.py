@@ -71,11 +71,8 @@ def attribution(
         nothing = Band(np.nan, np.nan, np.nan)
         return Attribution(nothing, nothing, 0, unpredicted)
     errors = np.abs(np.subtract(*np.array(kept).T)).astype(float)
-    groups = np.arange(len(predicted)) if tasks is None else np.asarray(tasks)
-    accuracy, distance = (
-        _mean(values, groups[there], n_boot, rng)
-        for values in ((errors == 0).astype(float), errors)
-    )
+    columns = np.column_stack([errors == 0, errors])
+    accuracy, distance = _means(columns, there, tasks, n_boot, rng)
     return Attribution(accuracy, distance, len(kept), unpredicted)
 
 
@@ -97,12 +94,17 @@ def attribution_lead(
     if not rows:
         return Band(np.nan, np.nan, np.nan)
     leads = [(predicted[i] == int(actual[i])) - float(rival[i] == int(actual[i])) for i in rows]
-    groups = np.arange(len(predicted)) if tasks is None else np.asarray(tasks)
-    return _mean(np.array(leads), groups[rows], n_boot, rng)
+    (lead,) = _means(np.array(leads)[:, None], rows, tasks, n_boot, rng)
+    return lead
 
 
-def _mean(values, groups, n_boot, rng) -> Band:
-    """The mean of values [n], with an interval that resamples groups [n] whole."""
-    _, number = np.unique(groups, return_inverse=True)
+def _means(columns, rows, tasks, n_boot, rng) -> list[Band]:
+    """Of each column of [rows, columns] the mean, with an interval that resamples tasks whole.
+
+    rows: numbers of these trajectories.  tasks: of all trajectories, or None. All columns meet the
+    same resamples.
+    """
+    _, number = np.unique(rows if tasks is None else np.asarray(tasks)[rows], return_inverse=True)
     weights = task_resamples(number.max() + 1, n_boot, rng)[:, number]
-    return band((weights @ values / weights.sum(1))[:, None]).at(1)
+    means = weights @ columns / weights.sum(1)[:, None]
+    return [band(column[:, None]).at(1) for column in means.T]

@@ -1,4 +1,4 @@
-"""What files hold, within limits: text, plain or packed by gzip, and rows of Parquet."""
+"""What files hold, within limits: text, plain or packed by gzip, JSON, and rows of Parquet."""
 
 import codecs
 import gzip
@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from lib.outcomes.table import OutcomesError
 
@@ -86,6 +86,15 @@ def starts_with(path: Path, mark: bytes) -> bool:
             if file.tell() > SMALL:
                 break
     return False
+
+
+def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object as a dict, for `json.loads`; ValueError for one that says a thing twice."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is there twice")
+    return row
 
 
 @contextmanager

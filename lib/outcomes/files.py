@@ -51,10 +51,9 @@ def read(
         raise OutcomesError(f"{path}: {found}; expected a file of outcomes.")
     if path.stat().st_size == 0:
         raise OutcomesError(f"{path}: the file is empty; expected rows of outcomes.")
-    rows = []
+    rows, where = [], None
     if suffix == ".parquet":
         table = _read_parquet(path)
-        where = [f"row {i}" for i in range(1, len(table) + 1)]
     else:
         rows, where = _read_text(path, suffix)
         table = pd.DataFrame(rows, dtype=object)
@@ -168,7 +167,7 @@ def _read_text(path, suffix) -> tuple[list[dict], list[str]]:
 def _json_list(path) -> list[dict]:
     raw = contents.document(path)
     try:
-        rows = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
+        rows = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=contents.json_object)
         odd = next((i for i, row in enumerate(rows, 1) if not isinstance(row, dict)), None)
         if odd is not None:
             raise ValueError(f"row {odd} is not an object")
@@ -189,7 +188,7 @@ def _json_rows(path) -> Iterator[tuple[int, dict]]:
         if torn:
             raise torn
         try:
-            row = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
+            row = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=contents.json_object)
             if not isinstance(row, dict):
                 raise ValueError("not an object")
             _check_text(raw, row)
@@ -210,15 +209,6 @@ def _check_text(raw, content) -> None:
     """Refuse half a surrogate pair, which is no text; no file could hold it."""
     if rb"\ud" in raw.lower():
         json.dumps(content, ensure_ascii=False).encode("utf-8")
-
-
-def _object(pairs):
-    """A JSON object as a dict; one that says a thing twice is refused."""
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is there twice")
-    return row
 
 
 def _looks_torn(raw, error) -> bool:

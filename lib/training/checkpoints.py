@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,31 +109,23 @@ def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
             told = f"it has {len(lines)} of the {step} steps before the checkpoint"
             raise _damaged(log, told if log.exists() else "it is missing", kept[-1])
         for name, (parameters, optimizer) in learner.modules().items():
-
-            def weights(path, parameters=parameters):
+            with _whole(kept[-1] / f"{name}.safetensors") as path, torch.no_grad():
                 tensors = load_file(path)
-                with torch.no_grad():
-                    for key, parameter in parameters.items():
-                        parameter.copy_(tensors[key])
-
-            def moments(path, optimizer=optimizer):
+                for key, parameter in parameters.items():
+                    parameter.copy_(tensors[key])
+            with _whole(kept[-1] / f"{name}.optimizer.pt") as path:
                 optimizer.load_state_dict(torch.load(path, weights_only=True))
-
-            _take(kept[-1] / f"{name}.safetensors", weights)
-            _take(kept[-1] / f"{name}.optimizer.pt", moments)
-
-        def state(path):
+        with _whole(kept[-1] / "sampler.json") as path:
             sampler.restore(json.loads(path.read_text(encoding="utf-8")))
-
-        _take(kept[-1] / "sampler.json", state)
     _replace(log, "".join(map(as_line, lines)))
     return step
 
 
-def _take(path: Path, read: Callable[[Path], None]) -> None:
-    """Read a file of a checkpoint; the libraries that do raise errors of many kinds."""
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A file of a checkpoint while it is read: libraries that do raise errors of many kinds."""
     try:
-        read(path)
+        yield path
     except Exception as error:
         told = f"{type(error).__name__}: {str(error).strip() or 'no more is known'}"
         raise _damaged(path, told if path.exists() else "it is missing", path.parent) from error
