@@ -32,6 +32,9 @@ from lib.trajectory import (
     tools_key,
 )
 
+UNHURRIED = 4
+"""Of attempts played together, one in so many may write on while the others take their turn."""
+
 
 def collect(
     policy: Policy,
@@ -254,8 +257,11 @@ def roll_out(
             attempts.append(_Attempt(environment, key, max_turns))
         live = list(range(len(keys)))
         while live:
-            replies = session.reply(live, [attempts[i].context() for i in live])
+            contexts = [attempts[i].context() for i in live]
+            replies = session.reply(live, contexts, len(live) // UNHURRIED)
             for i, reply in zip(live, replies, strict=True):
+                if reply is None:
+                    continue
                 attempts[i].take(reply)
                 if attempts[i].outcome:
                     yield attempts[i].rollout(environment.name, pair, arm)

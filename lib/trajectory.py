@@ -182,17 +182,26 @@ def tools_key(tools: Iterable[Tool]) -> str:
 def printable(message: Message) -> Message:
     """Return the message as every tokenizer and server takes it: no half of a surrogate pair."""
     names = {name: _whole(getattr(message, name)) for name in ("content", "name", "tool_call_id")}
-    calls = (
-        replace(call, name=_whole(call.name), arguments=_whole(call.arguments), id=_whole(call.id))
-        for call in message.tool_calls
+    calls = tuple(map(_printable_call, message.tool_calls))
+    return _replace(message, **names, tool_calls=calls)
+
+
+def _printable_call(call: ToolCall) -> ToolCall:
+    return _replace(
+        call, name=_whole(call.name), arguments=_whole(call.arguments), id=_whole(call.id)
     )
-    return replace(message, **names, tool_calls=calls)
+
+
+def _replace(value, **fields):
+    """`replace`, or the value itself where nothing changes, as most often: that is much faster."""
+    same = all(getattr(value, name) == field for name, field in fields.items())
+    return value if same else replace(value, **fields)
 
 
 def _whole(value: Any) -> Any:
     """A JSON value with a question mark for each half of a surrogate pair."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
         return {_whole(name): _whole(part) for name, part in value.items()}
     return list(map(_whole, value)) if isinstance(value, list) else value

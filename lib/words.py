@@ -151,13 +151,17 @@ def transcript(messages: Iterable[Message], *, cue: bool = False) -> str:
         if message.role == "assistant":
             words += [TURN, *message.content.split(), END]
         elif message.role != "system":
-            words += map(_said, message.content.split())
+            words += _said(message.content)
     return " ".join(words)
 
 
-def _said(word: str) -> str:
-    control = word == TURN or any(name in word for name in _SPOKEN)
-    return UNKNOWN if control else word
+def _said(text: str) -> list[str]:
+    """The words of a text in which nothing but the assistant's words may part turns."""
+    words = text.split()
+    control = any(name in text for name in _SPOKEN)
+    if control:
+        words = [UNKNOWN if any(name in word for name in _SPOKEN) else word for word in words]
+    return [UNKNOWN if word == TURN else word for word in words]
 
 
 def check_vocabulary(tokenizer, words: Iterable[str]) -> None:

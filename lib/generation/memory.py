@@ -56,7 +56,7 @@ def reading(model, implementation: str | None = None):
             model.eval()
         if implementation is not None:
             model.set_attn_implementation(implementation)
-        with torch.no_grad():
+        with torch.inference_mode():
             yield
     finally:
         if implementation is not None:
