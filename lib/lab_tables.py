@@ -129,7 +129,6 @@ def differences(
     A row a measure with the columns of `results.differences`, `CELL`, `evaluated` and `status`:
     primary or exploratory. Where seeds is 0 it was not run.
     """
-    primary = {(run.world, run.algorithm, run.rate) for run in plan.PRIMARY}
     cells = [tuple(run.settings()[name] for name in CELL) for run in runs if run.sampler == "ptgs"]
     rows = []
     for where, (split, heat) in WHERE.items():
@@ -138,7 +137,7 @@ def differences(
             here = dict(zip(CELL, cell, strict=True))
             others = [run.sampler for run in runs if all(getattr(run, n) == here[n] for n in here)]
             for against in dict.fromkeys(one for one in others if one != "ptgs"):
-                first = cell in primary and where == next(iter(WHERE))
+                first = plan.is_primary(*cell, K) and where == next(iter(WHERE))
                 told = here | {"evaluated": where, "against": against}
                 told["status"] = (
                     "primary" if first and against in ("fixed", "yoked") else "exploratory"

@@ -131,6 +131,27 @@ def test_small_differences_are_shown_to_three_decimals():
     assert verdicts(TABLE)[1].row()["value"] == "0.500"
 
 
+def pilots(tempered=0.75):
+    methods = {"fixed": 0.5, "matched": 0.75, "ptgs": tempered}
+    return pd.DataFrame(
+        {"world": "w", "policy": "base", "seed": seed, "method": method, "total": total}
+        | {"coverage": level + 0.05 * seed, "mean_temperature": 1.1}
+        for seed in (0, 1, 2)
+        for method, level in methods.items()
+        for total in (16, 32)
+    )
+
+
+def test_pilots_are_put_to_claims_at_the_largest_total():
+    heat, aiming = claims.pilot_claims(pilots())
+    assert (heat.verdict, heat.value) == ("holds", pytest.approx(0.25))
+    assert aiming.value == pytest.approx(0)
+    assert "at 32 rollouts" in heat.statement
+    assert "3 seeds, higher in 3" in heat.why
+    assert claims.pilot_claims(pilots(0.25))[0].verdict == "contradicted"
+    assert len(claims.pilot_claims(pilots()[:0])) == 0
+
+
 # --- tables ---------------------------------------------------------------------------------------
 
 
@@ -162,8 +183,10 @@ def test_the_arms_are_shown_wherever_they_were_evaluated():
     assert {"pass@8", "Tax_A(8)", "Tax_S(8)"} <= set(table)
 
 
-def test_differences_name_what_is_primary_and_what_was_not_run():
+def test_differences_name_what_is_primary_and_what_was_not_run(monkeypatch):
     every = [run for run in plan.RUNS if run.size == plan.Run.size]
+    assert set(lab_tables.differences(TABLE, every, 8)["status"]) == {"exploratory"}
+    monkeypatch.setattr(plan, "ATTEMPTS", 8)
     found = lab_tables.differences(TABLE, every, 8)
     primary = found[found["status"] == "primary"]
     assert set(primary["against"]) == {"fixed", "yoked"}

@@ -8,7 +8,7 @@ from lib.claims.advantage import advantage_claims, attribution_claims
 from lib.claims.claim import MIME, Claim, ClaimTable, verdict
 from lib.claims.harness import harness_claims, lab_harness_claims
 from lib.claims.lab import by_base, lab_claims
-from lib.claims.ptgs import ptgs_claims
+from lib.claims.ptgs import pilot_claims, ptgs_claims
 from lib.claims.sharpening import (
     all_claims,
     coverage_crossover,
@@ -53,6 +53,7 @@ __all__ = [
     "larger_cross_earlier",
     "load",
     "only",
+    "pilot_claims",
     "polarisation",
     "ptgs_claims",
     "split_taxes",

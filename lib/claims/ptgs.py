@@ -9,6 +9,8 @@ from lib.metrics import FEWEST_SEEDS
 
 CLAIMED = {"Tax_S": -1, "pass@": +1}
 """What PTGS is claimed to do: lower the one, raise the other."""
+THAN = {"fixed": "a fixed temperature", "yoked": "as much heat for all (yoked)"}
+"""The arm that PTGS is compared with -> how a claim says it."""
 
 
 def ptgs_claims(
@@ -20,25 +22,39 @@ def ptgs_claims(
     seed is what was repeated: the interval is a t-interval over per-seed differences. What was not
     fixed beforehand (`lab.plan.PRIMARY`) is called exploratory.
     """
-    primary = {(run.world, run.algorithm) for run in plan.PRIMARY}
-    beforehand = (world, algorithm) in primary and plan.ATTEMPTS == K
+    beforehand = plan.is_primary(world, algorithm, plan.Run.rate, K)
     about = f"{world}, {algorithm}" + ("" if beforehand else ", exploratory")
-    return ClaimTable(
-        [
-            _claim(scores, world, algorithm, K, name, against, about)
-            for against in ("fixed", "yoked")
-            for name in CLAIMED
-        ]
-    )
+    found = []
+    for against in ("fixed", "yoked"):
+        for name, direction in CLAIMED.items():
+            measure, shown = (name, f"{name}({K})") if name == "Tax_S" else (f"{name}{K}",) * 2
+            does = "lowers" if direction < 0 else "raises"
+            statement = f"PTGS {does} {shown} against {THAN[against]}: {about}"
+            printed = _printed(world, algorithm, name) if against == "fixed" else "no such control"
+            found.append(_claim(scores, measure, direction, against, statement, printed))
+    return ClaimTable(found)
 
 
-def _claim(scores, world, algorithm, K, name, against, about) -> Claim:
-    measure, shown = (name, f"{name}({K})") if name == "Tax_S" else (f"{name}{K}",) * 2
-    direction = CLAIMED[name]
-    does = "lowers" if direction < 0 else "raises"
-    than = {"fixed": "a fixed temperature", "yoked": "as much heat for all (yoked)"}[against]
-    statement = f"PTGS {does} {shown} against {than}: {about}"
-    printed = _printed(world, algorithm, name) if against == "fixed" else "no such control"
+def pilot_claims(pilots: pd.DataFrame) -> ClaimTable:
+    """Coverage of a frozen policy whose tasks are tempered from pilots, at the largest total.
+
+    pilots: as `lab.pilots.compare` makes them, with columns world and policy. Against "matched"
+    the claim is about aiming alone, against a fixed temperature about heat and aiming together.
+    """
+    table = pilots[pilots["total"] == pilots["total"].max()].rename(columns={"method": "sampler"})
+    found = []
+    for (world, policy), part in table.groupby(["world", "policy"], sort=False):
+        total = part["total"].iloc[0]
+        for against, than in (("fixed", THAN["fixed"]), ("matched", "as much heat for all")):
+            statement = (
+                f"PTGS by pilots raises coverage at {total} rollouts of a frozen policy ({policy}) "
+                f"against {than}: {world}, exploratory"
+            )
+            found.append(_claim(part, "coverage", +1, against, statement, "not printed"))
+    return ClaimTable(found)
+
+
+def _claim(scores, measure, direction, against, statement, printed) -> Claim:
     found = results.differences(scores, measure, "ptgs", against)
     if found.empty or not found["seeds"].item():
         return not_tested(statement, printed, f"no seed of both arms, ptgs and {against}, is run")
@@ -51,18 +67,19 @@ def _claim(scores, world, algorithm, K, name, against, about) -> Claim:
         high=row["high"],
         published=printed,
         verdict=verdict(low, high, 0),
-        why=_why(scores, measure, against, int(row["seeds"])),
+        why=_why(scores, measure, direction, against, int(row["seeds"])),
         digits=3,
     )
 
 
-def _why(scores, measure, against, seeds) -> str:
+def _why(scores, measure, direction, against, seeds) -> str:
     wide = scores.set_index(["seed", "sampler"])[measure].unstack("sampler")  # noqa: PD010
     arms = wide[["ptgs", against]].dropna()
     means = arms.mean()
-    lower = int((arms["ptgs"] < arms[against]).sum())
-    some = f"1 seed, {'' if lower else 'not '}lower in it"
-    counted = some if seeds == 1 else f"{seeds} seeds, lower in {lower}"
+    as_claimed = int((direction * (arms["ptgs"] - arms[against]) > 0).sum())
+    where = "lower" if direction < 0 else "higher"
+    some = f"1 seed, {'' if as_claimed else 'not '}{where} in it"
+    counted = some if seeds == 1 else f"{seeds} seeds, {where} in {as_claimed}"
     few = f"; fewer than {FEWEST_SEEDS} give no interval" if seeds < FEWEST_SEEDS else ""
     return f"ptgs {means['ptgs']:.3f}, {against} {means[against]:.3f}; {counted}{few}"
 

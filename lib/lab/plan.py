@@ -160,6 +160,13 @@ def _grid(world, algorithm, samplers=("fixed", "ptgs", "yoked"), seeds=SEEDS, **
 PRIMARY = _grid("sokoban", "grpo")
 """Held-out tasks at T = 0.5: Tax_S(128) and pass@128 of PTGS against fixed and against yoked."""
 
+
+def is_primary(world: str, algorithm: str, rate: float, K: int) -> bool:
+    """Whether the comparison of these runs at budget K is the one that was fixed beforehand."""
+    known = {(run.world, run.algorithm, run.rate) for run in PRIMARY}
+    return (world, algorithm, rate) in known and K == ATTEMPTS
+
+
 RUNS = [
     *PRIMARY,
     *_grid("desk", "grpo", ("fixed",), seeds=(0,)),
