@@ -210,20 +210,20 @@ def train(add):
         metavar="COUNT",
         help="size of the pool (default: 200, or all of a benchmark that has fewer)",
     )
-    for name, kind, told in (
-        ("steps", int, "policy iterations"),
-        ("groups", int, "tasks a step"),
-        ("group-size", int, "rollouts a group"),
-        ("minibatch", int, "rollouts of one gradient step"),
-        ("rows-at-once", int, "sequences in one forward pass, for memory"),
-        ("learning-rate", float, "of the policy"),
-        ("max-new-tokens", int, "of one reply"),
-        ("max-turns", int, "replies of one attempt"),
-        ("entropy-bonus", float, "weight in the objective"),
-        ("kl-weight", float, "weight of the KL to the start"),
-        ("filter-mass", float, "share of reward deviation that is trained on"),
+    for name, kind, told, usual in (
+        ("steps", int, "policy iterations", "200"),
+        ("groups", int, "tasks a step", "8"),
+        ("group-size", int, "rollouts a group", "16"),
+        ("minibatch", int, "rollouts of one gradient step", "32"),
+        ("rows-at-once", int, "sequences in one forward pass, for memory", "32"),
+        ("learning-rate", float, "of the policy", "3e-4, of ppo 2e-4"),
+        ("max-new-tokens", int, "of one reply", "16"),
+        ("max-turns", int, "replies of one attempt", "200"),
+        ("entropy-bonus", float, "weight in the objective", "0"),
+        ("kl-weight", float, "weight of the KL to the start", "0"),
+        ("filter-mass", float, "share of reward deviation that is trained on", "1"),
     ):
-        add(f"--{name}", type=kind, help=f"{told} (default: the lab's recipe)")
+        add(f"--{name}", type=kind, help=f"{told} (default: {usual})")
     add("--reward", choices=("passed", "return"), help="(default: passed)")
     add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
     add("--lora", type=positive, metavar="RANK", help="train adapters of this rank; needs peft")

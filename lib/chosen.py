@@ -244,9 +244,11 @@ def load_model(path, state):
     from lib import generation
 
     with state.local_main_process_first():  # which converts a GGUF file that the others then find
-        return generation.load(
+        found = generation.load(
             _model_path(path), cache=ROOT / "build" / "models", device=str(state.device)
         )
+    generation.settle_threads(found[0])
+    return found
 
 
 def make_dialect(arguments, tokenizer):

@@ -1,5 +1,6 @@
 """`python -m lib train`: a model folder in, a trained one out."""
 
+import re
 import shutil
 import sys
 
@@ -10,7 +11,7 @@ from lib.__main__ import main
 from lib.envs import open_world
 from lib.generation import load
 from lib.pretraining import new_model
-from lib.training import read_log
+from lib.training import defaults, read_log
 
 FEW = ["--steps", "2", "--groups", "2", "--group-size", "2", "--tasks", "4", "--max-new-tokens"]
 
@@ -62,6 +63,18 @@ def test_bad_options_are_named(folder, tmp_path, capsys, options, said):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_help_says_the_defaults_that_hold(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    for name in ("steps", "groups", "group-size", "minibatch", "rows-at-once", "max-new-tokens",
+                 "max-turns", "entropy-bonus", "kl-weight", "filter-mass"):  # fmt: skip
+        (said,) = re.findall(rf"--{name} [A-Z_]+ [^-(]*\(default: ([^)]*)\)", told)
+        assert float(said) == getattr(defaults("grpo"), name.replace("-", "_"))
+    for algorithm in ("grpo", "ppo"):
+        assert f"{defaults(algorithm).learning_rate:.0e}".replace("e-0", "e-") in told
+
+
 def test_a_gpu_that_is_not_there_is_named(folder, tmp_path, capsys):
     assert main(["train", str(folder), "sokoban", "-o", str(tmp_path), "--gpu"]) == 2
     assert "--gpu: torch finds no GPU here" in capsys.readouterr().err

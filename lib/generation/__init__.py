@@ -18,6 +18,7 @@ _HOMES = {
     "RolloutKey": "sampling",
     "Sampling": "sampling",
     "load": "loading",
+    "settle_threads": "loading",
 }
 __all__ = list(_HOMES)
 

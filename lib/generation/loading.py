@@ -10,6 +10,9 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
+SMALL = 8_000_000
+"""Parameters below which a model is run on one thread."""
+
 
 def load(
     path: str | Path,
@@ -66,6 +69,16 @@ def load(
             f"{type(error).__name__}: {error}"
         ) from error
     return model.to(device).eval(), tokenizer
+
+
+def settle_threads(model) -> None:
+    """One thread for a small model on the CPU, unless OMP_NUM_THREADS says how many.
+
+    To such a model more threads give little, and beside other work each waits for the others: a
+    training step of the lab's models then took 10 to 100 times as long.
+    """
+    if model.num_parameters() < SMALL and "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(1)
 
 
 def convert_gguf(path: Path, cache: Path) -> Path:

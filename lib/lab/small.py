@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+from transformers.utils.logging import disable_progress_bar
 
-from lib.generation import Engine, load
+from lib.generation import Engine, load, settle_threads
 from lib.lab import plan, work
 from lib.lab.evaluation import as_policy, evaluate
 from lib.lab.plan import Base, Run
@@ -55,7 +56,10 @@ def _open(base: Base):
     folder = work.base_folder(base)
     if not folder.exists():
         raise FileNotFoundError(f"there is no base {base.name} at {folder}: make lab makes it")
-    return load(folder)
+    disable_progress_bar()  # of loading a model: it takes no time here
+    model, tokenizer = load(folder)
+    settle_threads(model)
+    return model, tokenizer
 
 
 def _train(run, model, tokenizer, steps, folder, progress) -> list:

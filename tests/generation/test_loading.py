@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers
 
-from lib.generation import load, loading
+from lib.generation import load, loading, settle_threads
 
 
 @pytest.fixture
@@ -104,3 +104,28 @@ def test_an_interrupted_conversion_leaves_nothing(gguf_file, tmp_path, monkeypat
 def test_gguf_without_a_cache_folder_is_an_error(gguf_file):
     with pytest.raises(ValueError, match=r"load\(cache=\.\.\.\)"):
         load(gguf_file)
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)
+
+
+def test_a_small_model_is_run_on_one_thread(llama, two_threads):
+    settle_threads(llama)
+    assert torch.get_num_threads() == 1
+
+
+def test_who_names_threads_gets_them(llama, two_threads, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    settle_threads(llama)
+    assert torch.get_num_threads() == 2
+
+
+def test_a_large_model_keeps_its_threads(llama, two_threads, monkeypatch):
+    monkeypatch.setattr(loading, "SMALL", 1)
+    settle_threads(llama)
+    assert torch.get_num_threads() == 2
