@@ -1,12 +1,9 @@
-"""Failure attribution: exact decisive steps, rules and guesses, the logs of Who & When."""
-
-import json
+"""Failure attribution: exact decisive steps, rules and guesses."""
 
 import numpy as np
 import pytest
 
 from lib import blame, claims, metrics
-from lib.benchmarks.whoandwhen import as_rollout, read_logs
 from lib.envs.sokoban import Sokoban
 from lib.trajectory import Message
 from tests import scored_cells
@@ -88,44 +85,3 @@ def test_the_claim_is_not_tested_without_a_pair():
     (claim,) = claims.attribution_claims({"logs": table})
     assert claim.verdict == "not tested here"
     assert "--reference" in claim.why
-
-
-# ---------------------------------------------------------------------------------- Who & When
-
-
-def log(**more):
-    said = [{"role": "assistant", "name": "A", "content": "x"}, {"role": "B", "content": ""}]
-    told = {"question": "Why?", "mistake_agent": "B", "mistake_step": "1", "history": said}
-    return told | more
-
-
-def write(folder, **logs):
-    for split in ("Algorithm-Generated", "Hand-Crafted"):
-        (folder / split).mkdir(exist_ok=True)
-        for name, raw in logs.items():
-            path = folder / split / f"{name.removeprefix('n')}.json"
-            path.write_text(json.dumps(raw), encoding="utf-8")
-    return folder
-
-
-def test_logs_are_read_in_the_order_of_their_numbers_with_steps_as_integers(tmp_path):
-    found = read_logs(write(tmp_path, n10=log(), n9=log()))
-    assert [one.file for one in found] == ["9", "10"] * 2
-    assert (found[0].step, found[0].agent, found[0].speakers) == (1, "B", ("A", "B"))
-
-
-def test_every_step_of_a_log_is_an_action(tmp_path):
-    rollout = as_rollout(read_logs(write(tmp_path, n1=log()))[0])
-    assert rollout.key == ("whoandwhen", "given", "Algorithm-Generated", "1", 0)
-    assert [m.content for m in rollout.messages] == ["Why?", "[A] x", "[B] "]
-    assert rollout.passed is False
-
-
-def test_a_step_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="mistake_step is 2, and there are 2 steps"):
-        read_logs(write(tmp_path, n1=log(mistake_step="2")))
-
-
-def test_a_folder_without_logs_is_told(tmp_path):
-    with pytest.raises(FileNotFoundError, match="Kevin355/Who_and_When"):
-        read_logs(tmp_path)

@@ -103,6 +103,9 @@ def test_lines_of_before_digests_are_read_and_scored_anew(scoring, rollouts, tmp
         del line["digest"], line["revision"]
     path.write_text("".join(json.dumps(line) + "\n" for line in old))
     assert len(read_scores(tmp_path)) == 2
+    for these in (rollouts[:2], rollouts[2:]):
+        with pytest.raises(FileNotFoundError, match="no scores of these trajectories"):
+            read_scores(tmp_path, of=these)
     scoring(tmp_path, rollouts[:2])
     assert len(path.read_text().splitlines()) == 4
 
