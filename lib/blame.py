@@ -57,7 +57,9 @@ def compare(
     for (scorer, rule), steps in predicted.items():
         found = metrics.attribution(steps, decisive, **told)
         row = {"scorer": scorer, "rule": rule}
-        lead = metrics.attribution_lead(steps, best, decisive, **told)
+        lead = found.accuracy  # undefined, as the lead is, where the score names no step at all
+        if found.counted:
+            lead = metrics.attribution_lead(steps, best, decisive, **told)
         bands = {"accuracy": found.accuracy, "distance": found.distance, "lead": lead}
         for measure, (value, low, high) in bands.items():
             row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}

@@ -77,7 +77,8 @@ def test_a_lead_over_a_rival_meets_the_same_resamples():
     lead = metrics.attribution_lead([0] * 100, rival, actual, n_boot=500)
     assert lead.value == 0.5
     assert 0.35 < lead.low < lead.high < 0.65
-    assert np.isnan(metrics.attribution_lead([None], [0], [0]).value)
+    with pytest.warns(UserWarning, match="both name a step of no trajectory"):
+        assert np.isnan(metrics.attribution_lead([None], [0], [0]).value)
 
 
 def test_the_claim_is_not_tested_without_a_pair():

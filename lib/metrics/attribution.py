@@ -1,11 +1,13 @@
 """Failure attribution: which step of a failed trajectory was the decisive mistake."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lib.metrics.checks import labels, numbers, one_each
 from lib.metrics.selection import task_resamples
 from lib.metrics.tax import Band, band
 
@@ -24,7 +26,8 @@ def predict_step(scores: ArrayLike, rule: Rule) -> int | None:
     """
     if rule not in RULES:
         raise ValueError(f"rule is {rule!r}: expected one of {', '.join(RULES)}")
-    scores = np.asarray(scores, float)
+    scores = numbers(scores, "scores")
+    one_each("steps", scores=scores)
     there = np.flatnonzero(~np.isnan(scores))
     if not len(there):
         return None
@@ -58,14 +61,16 @@ def attribution(
     """Step accuracy and mean absolute error, with intervals that resample trajectories, or tasks.
 
     predicted, actual : [trajectories], steps in the same count; digits may come as strings, as in
-        Who & When. A prediction of None is left out and counted. NaN where none is left.
+        Who & When. A prediction of None is left out and counted. NaN where none is left, which
+        `counted` then tells.
     tasks : [trajectories], to be resampled with all their trajectories; None takes each as its own.
         Intervals are NaN with fewer than `FEWEST_TASKS`.
+
+    Raises ValueError for lengths that differ, and for what is no step.
     """
-    if len(predicted) != len(actual):
-        raise ValueError(f"{len(predicted)} predictions of {len(actual)} trajectories")
+    predicted, actual, tasks = _checked({"predicted": predicted}, actual, tasks)
     there = [i for i, one in enumerate(predicted) if one is not None]
-    kept = [(int(predicted[i]), int(actual[i])) for i in there]
+    kept = [(predicted[i], actual[i]) for i in there]
     unpredicted = len(predicted) - len(kept)
     if not kept:
         nothing = Band(np.nan, np.nan, np.nan)
@@ -88,23 +93,61 @@ def attribution_lead(
     """Step accuracy minus a rival's, over the trajectories of which both name a step.
 
     Both meet the same resamples, so what they share does not widen the interval. Arguments as in
-    `attribution`; NaN where no trajectory is left.
+    `attribution`; NaN, with a warning, where no trajectory is left.
     """
+    steps = {"predicted": predicted, "rival": rival}
+    predicted, rival, actual, tasks = _checked(steps, actual, tasks)
     rows = [i for i, both in enumerate(zip(predicted, rival, strict=True)) if None not in both]
     if not rows:
+        warnings.warn("the lead is undefined: both name a step of no trajectory", stacklevel=2)
         return Band(np.nan, np.nan, np.nan)
-    leads = [(predicted[i] == int(actual[i])) - float(rival[i] == int(actual[i])) for i in rows]
+    leads = [(predicted[i] == actual[i]) - float(rival[i] == actual[i]) for i in rows]
     (lead,) = _means(np.array(leads)[:, None], rows, tasks, n_boot, rng)
     return lead
+
+
+def _checked(predictions, actual, tasks):
+    """Predicted and actual steps as integers, [trajectories] each, and numbers of tasks."""
+    found = [_steps(steps, name, "a step or None") for name, steps in predictions.items()]
+    actual = _steps(actual, "actual", "a step")
+    for name, steps in zip(predictions, found, strict=True):
+        if len(steps) != len(actual):
+            raise ValueError(
+                f"{len(steps)} steps in {name} and {len(actual)} in actual: expected one for each "
+                "trajectory"
+            )
+    if tasks is None:
+        tasks = np.arange(len(actual))
+    return *found, actual, labels(tasks, "tasks", len(actual), "trajectories")[1]
+
+
+def _steps(values, what, expected) -> list[int | None]:
+    found = []
+    for number, one in enumerate(values):
+        step = _step(one)
+        if step is None and (one is not None or "None" not in expected):
+            raise ValueError(
+                f"{what}[{number}] is {one!r}: expected {expected}, a whole number from 0 on"
+            )
+        found.append(step)
+    return found
+
+
+def _step(value) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        return int(value) if value >= 0 and value % 1 == 0 else None
+    return None
 
 
 def _means(columns, rows, tasks, n_boot, rng) -> list[Band]:
     """Of each column of [rows, columns] the mean, with an interval that resamples tasks whole.
 
-    rows: numbers of these trajectories.  tasks: of all trajectories, or None. All columns meet the
-    same resamples.
+    rows: numbers of these trajectories.  tasks: numbers of the tasks of all trajectories. All
+    columns meet the same resamples.
     """
-    _, number = np.unique(rows if tasks is None else np.asarray(tasks)[rows], return_inverse=True)
+    _, number = np.unique(tasks[rows], return_inverse=True)
     weights = task_resamples(number.max() + 1, n_boot, rng)[:, number]
     means = weights @ columns / weights.sum(1)[:, None]
     return [band(column[:, None]).at(1) for column in means.T]
