@@ -46,15 +46,56 @@ def test_scores_and_guesses_are_compared_on_the_same_failures():
     found = blame.compare(
         {"x": [[0, -1, 0], [0, 0, -1]]}, [[1, 1, 9], [1, 1, 9]], [1, 2], n_boot=0
     ).set_index(["scorer", "rule"])
-    assert found.loc[("x", "sharpest negative step"), "accuracy"] == 1
+    assert found.loc[("x", "lowest score"), "accuracy"] == 1
     assert found.loc[("longest step", blame.GUESS), "accuracy"] == 0.5
     assert found.loc[("first step", blame.GUESS), "distance"] == 1.5
+    assert found.loc[("random step", blame.GUESS), "accuracy"] == pytest.approx(1 / 3)
+    assert found.loc[("random step", blame.GUESS), "distance"] == pytest.approx(5 / 6)
+
+
+def test_always_the_same_step_is_chosen_on_the_other_half_of_the_tasks():
+    tasks, decisive = np.repeat(np.arange(8), 3), np.repeat([4, 4, 4, 1, 4, 4, 4, 4], 3)
+    lengths = [[1] * 5] * 24
+    assert blame.guesses(lengths, decisive, tasks)["always step k"] == [4] * 24
+    two = blame.guesses(lengths[:2], [0, 3], ["a", "b"])["always step k"]
+    assert two == [3, 0]
+    assert blame.guesses(lengths[:2], [0, 3], ["a", "a"])["always step k"] == [None, None]
+
+
+def test_a_score_that_is_a_guess_in_disguise_is_told():
+    scores = {"log-prob": [[-1, -2, -1], [-3, -1, -2]], "x": [[0, -1, 0], [0, 0, -1]]}
+    table = blame.compare(scores, [[1, 1, 1]] * 2, [1, 2], n_boot=0)
+    like = table.set_index(["scorer", "rule"])
+    row = like.loc["log-prob", "lowest running sum"]
+    assert (row["like"], row["alike"]) == ("last step", 1)
+    assert like.loc[("log-prob", "sharpest drop"), "alike"] < 1
+    said = blame.in_words(table)
+    assert "log-prob by lowest running sum = last step" in said
+    assert "The best of the other 5: log-prob by sharpest drop, right in 100% of 2 failures" in said
+    assert "the best guess, last step, right in 50%" in said
+
+
+@pytest.mark.parametrize(("right", "told"), [(True, "better"), (False, "worse")])
+def test_the_result_in_words_follows_the_interval_of_the_lead(right, told):
+    decisive = [i % 3 for i in range(60)]
+    wrong = [[0.0, 0.0, 0.0] for _ in decisive]
+    for row, step in zip(wrong, decisive, strict=True):
+        row[step] = -1.0 if right else 1.0
+    lengths = [[9 if step == i else 1 for i in range(3)] for step in decisive]
+    lengths = [[1, 1, 1]] * 60 if right else lengths
+    said = blame.in_words(blame.compare({"x": wrong}, lengths, decisive, n_boot=100))
+    assert f"it is {told} than the best guess" in said
+
+
+def test_logs_without_scores_are_said_to_have_none():
+    table = blame.compare({"x": [[np.nan]] * 2}, [[1]] * 2, [0, 0], n_boot=0)
+    assert blame.in_words(table) == "no score names a step here"
 
 
 def test_the_decisive_step_of_the_lab_is_found_where_the_advantage_falls():
     cell = scored_cells.cell()
     found = blame.in_sokoban(cell, n_boot=100).set_index(["scorer", "rule"])["accuracy"]
-    for rule in ("sharpest negative step", "sharpest drop"):
+    for rule in ("lowest score", "sharpest drop"):
         assert found["progress advantage", rule] == 1
     assert found["last step", blame.GUESS] == 0
     assert blame.lower_at_decisive(cell, n_boot=100)["progress advantage"].value == 1

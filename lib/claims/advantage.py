@@ -81,7 +81,7 @@ def _printed() -> str:
 def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
     """Progress advantage against the best plain guess: name of a setting -> table of `lib.blame`.
 
-    Rule and guess are the best of each here, three rules against four guesses; the claim is about
+    Rule and guess are the best of each here, three rules against five guesses; the claim is about
     their difference on the same failures.
     """
     found = []

@@ -5,22 +5,24 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lib.metrics.checks import labels, numbers, one_each
 from lib.metrics.selection import task_resamples
 from lib.metrics.tax import Band, band
 
-Rule = Literal["lowest running sum", "sharpest negative step", "sharpest drop"]
+Prediction = int | Sequence[int] | None
+"""What is named: a step, one of several that are equally likely, or none."""
+Rule = Literal["lowest running sum", "lowest score", "sharpest drop"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
 
 def predict_step(scores: ArrayLike, rule: Rule) -> int | None:
     """The step, counted from 0, that step scores [steps] blame; the first of equals.
 
-    rule : "lowest running sum" blames the step at which the sum so far is lowest, "sharpest
-        negative step" that of the lowest score, "sharpest drop" that which is furthest below the
-        step before it.
+    rule : "lowest running sum" blames the step at which the sum so far is lowest, "lowest score"
+        that of the lowest score (the paper's sharpest negative step, though no score need be
+        negative), "sharpest drop" that which is furthest below the step before it.
 
     Steps without a score (NaN) are neither blamed nor compared with. None if no step has one.
     """
@@ -51,7 +53,7 @@ class Attribution(NamedTuple):
 
 
 def attribution(
-    predicted: Sequence[int | None],
+    predicted: Sequence[Prediction],
     actual: Sequence[int | str],
     *,
     tasks: ArrayLike | None = None,
@@ -61,8 +63,9 @@ def attribution(
     """Step accuracy and mean absolute error, with intervals that resample trajectories, or tasks.
 
     predicted, actual : [trajectories], steps in the same count; digits may come as strings, as in
-        Who & When. A prediction of None is left out and counted. NaN where none is left, which
-        `counted` then tells.
+        Who & When. Several steps in the place of one are a draw from them, of which the exact
+        expectation is taken; a prediction of None is left out and counted. NaN where none is left,
+        which `counted` then tells.
     tasks : [trajectories], to be resampled with all their trajectories; None takes each as its own.
         Intervals are NaN with fewer than `FEWEST_TASKS`.
 
@@ -70,20 +73,18 @@ def attribution(
     """
     predicted, actual, tasks = _checked({"predicted": predicted}, actual, tasks)
     there = [i for i, one in enumerate(predicted) if one is not None]
-    kept = [(predicted[i], actual[i]) for i in there]
-    unpredicted = len(predicted) - len(kept)
-    if not kept:
+    unpredicted = len(predicted) - len(there)
+    if not there:
         nothing = Band(np.nan, np.nan, np.nan)
         return Attribution(nothing, nothing, 0, unpredicted)
-    errors = np.abs(np.subtract(*np.array(kept).T)).astype(float)
-    columns = np.column_stack([errors == 0, errors])
+    columns = np.array([_hit_and_error(predicted[i], actual[i]) for i in there])
     accuracy, distance = _means(columns, there, tasks, n_boot, rng)
-    return Attribution(accuracy, distance, len(kept), unpredicted)
+    return Attribution(accuracy, distance, len(there), unpredicted)
 
 
 def attribution_lead(
-    predicted: Sequence[int | None],
-    rival: Sequence[int | None],
+    predicted: Sequence[Prediction],
+    rival: Sequence[Prediction],
     actual: Sequence[int | str],
     *,
     tasks: ArrayLike | None = None,
@@ -97,19 +98,22 @@ def attribution_lead(
     """
     steps = {"predicted": predicted, "rival": rival}
     predicted, rival, actual, tasks = _checked(steps, actual, tasks)
-    rows = [i for i, both in enumerate(zip(predicted, rival, strict=True)) if None not in both]
+    rows = [i for i in range(len(actual)) if predicted[i] is not None and rival[i] is not None]
     if not rows:
         warnings.warn("the lead is undefined: both name a step of no trajectory", stacklevel=2)
         return Band(np.nan, np.nan, np.nan)
-    leads = [(predicted[i] == actual[i]) - float(rival[i] == actual[i]) for i in rows]
-    (lead,) = _means(np.array(leads)[:, None], rows, tasks, n_boot, rng)
+    hits = [[_hit_and_error(who[i], actual[i])[0] for who in (predicted, rival)] for i in rows]
+    (lead,) = _means(-np.diff(hits), rows, tasks, n_boot, rng)
     return lead
 
 
 def _checked(predictions, actual, tasks):
-    """Predicted and actual steps as integers, [trajectories] each, and numbers of tasks."""
-    found = [_steps(steps, name, "a step or None") for name, steps in predictions.items()]
-    actual = _steps(actual, "actual", "a step")
+    """Of each prediction its steps, of `actual` its step, [trajectories] each; numbers of tasks."""
+    found = [
+        [None if one is None else _steps(one, f"{name}[{i}]") for i, one in enumerate(steps)]
+        for name, steps in predictions.items()
+    ]
+    actual = [_step(one, f"actual[{i}]") for i, one in enumerate(actual)]
     for name, steps in zip(predictions, found, strict=True):
         if len(steps) != len(actual):
             raise ValueError(
@@ -121,24 +125,24 @@ def _checked(predictions, actual, tasks):
     return *found, actual, labels(tasks, "tasks", len(actual), "trajectories")[1]
 
 
-def _steps(values, what, expected) -> list[int | None]:
-    found = []
-    for number, one in enumerate(values):
-        step = _step(one)
-        if step is None and (one is not None or "None" not in expected):
-            raise ValueError(
-                f"{what}[{number}] is {one!r}: expected {expected}, a whole number from 0 on"
-            )
-        found.append(step)
-    return found
+def _steps(value, what) -> NDArray[np.int64]:
+    several = isinstance(value, range | list | tuple | np.ndarray)
+    if several and len(value) == 0:
+        raise ValueError(f"{what} is {value!r}: expected a step, several, or None")
+    return np.array([_step(one, what) for one in (value if several else [value])])
 
 
-def _step(value) -> int | None:
+def _step(value, what) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        return int(value) if value >= 0 and value % 1 == 0 else None
-    return None
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if number and not isinstance(value, bool) and value >= 0 and value % 1 == 0:
+        return int(value)
+    raise ValueError(f"{what} is {value!r}: expected a step, a whole number from 0 on")
+
+
+def _hit_and_error(steps, actual) -> tuple[float, float]:
+    return np.mean(steps == actual), np.mean(np.abs(steps - actual))
 
 
 def _means(columns, rows, tasks, n_boot, rng) -> list[Band]:
