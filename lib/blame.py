@@ -2,9 +2,9 @@
 
 The rules and the plain guesses are those of "Progress Advantage for LLM Agents" (arXiv 2606.26080)
 and of the benchmark Who & When: a step drawn at random, the first, the last and the longest one.
+One is added that knows where mistakes usually are: always the same step.
 """
 
-import operator
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +18,35 @@ WHO_AND_WHEN = ROOT / "data" / "whoandwhen"
 """Tables that `data/whoandwhen/score.py` wrote, one a policy."""
 GUESS = "no score"
 """The rule of guesses that need no model."""
+
+
+def guesses(
+    lengths: Sequence[Sequence[int]], decisive: Sequence[int], tasks=None, seed: int = 0
+) -> dict[str, list]:
+    """Steps that are named without a model, as `metrics.attribution` takes them, by name.
+
+    "random step" is the expectation over all steps. "always step k" names the step that is decisive
+    most often, chosen on a random half of the tasks for the other half, both ways round; it names
+    none with a single task.
+    """
+    return {
+        "random step": [range(len(one)) for one in lengths],
+        "first step": [0] * len(lengths),
+        "last step": [len(one) - 1 for one in lengths],
+        "longest step": [int(np.argmax(one)) for one in lengths],
+        "always step k": _always(decisive, tasks, seed),
+    }
+
+
+def _always(decisive, tasks, seed) -> list[int | None]:
+    decisive = np.asarray(decisive, int)
+    _, number = np.unique(range(len(decisive)) if tasks is None else tasks, return_inverse=True)
+    count = number.max(initial=-1) + 1
+    if count < 2:
+        return [None] * len(decisive)
+    half = (np.random.default_rng(seed).permutation(count) < count // 2)[number]
+    best = {side: int(np.bincount(decisive[half == side]).argmax()) for side in (True, False)}
+    return [best[not side] for side in half]
 
 
 def compare(
@@ -36,33 +65,70 @@ def compare(
     decisive: [trajectories], counted from 0.  tasks: as in `metrics.attribution`.
 
     Columns scorer, rule, accuracy, distance (in steps), lead (accuracy minus that of the best guess
-    on the same trajectories), each with `_low` and `_high`, counted and unpredicted.
+    on the same trajectories), each with `_low` and `_high`, counted and unpredicted; and like,
+    alike: the guess that names the same step most often, and in which share of the trajectories. A
+    score that is alike in all is that guess in disguise.
     """
-    rng = np.random.default_rng(seed)
-    guesses = {
-        "random step": [int(rng.integers(len(one))) for one in lengths],
-        "first step": [0] * len(lengths),
-        "last step": [len(one) - 1 for one in lengths],
-        "longest step": [int(np.argmax(one)) for one in lengths],
-    }
+    told = {"tasks": tasks, "n_boot": n_boot, "rng": seed}
+    plain = guesses(lengths, decisive, tasks, seed)
+    right = {name: metrics.attribution(steps, decisive, **told) for name, steps in plain.items()}
+    best = max(plain, key=lambda name: np.nan_to_num(right[name].accuracy.value, nan=-1))
     predicted = {
         (name, rule): [metrics.predict_step(one, rule) for one in values]
         for name, values in scores.items()
         for rule in metrics.RULES
     }
-    predicted |= {(name, GUESS): values for name, values in guesses.items()}
-    told = {"tasks": tasks, "n_boot": n_boot, "rng": seed}
-    best = max(guesses.values(), key=lambda steps: sum(map(operator.eq, steps, decisive)))
     rows = []
-    for (scorer, rule), steps in predicted.items():
+    for (scorer, rule), steps in (predicted | {(one, GUESS): plain[one] for one in plain}).items():
         found = metrics.attribution(steps, decisive, **told)
         row = {"scorer": scorer, "rule": rule}
-        lead = metrics.attribution_lead(steps, best, decisive, **told)
+        lead = found.accuracy  # undefined, as the lead is, where the score names no step at all
+        if found.counted:
+            lead = metrics.attribution_lead(steps, plain[best], decisive, **told)
         bands = {"accuracy": found.accuracy, "distance": found.distance, "lead": lead}
         for measure, (value, low, high) in bands.items():
             row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
-        rows.append(row | {"counted": found.counted, "unpredicted": found.unpredicted})
+        row |= {"counted": found.counted, "unpredicted": found.unpredicted}
+        rows.append(row | (_likest(steps, plain) if found.counted and rule != GUESS else {}))
     return pd.DataFrame(rows)
+
+
+def _likest(steps, plain) -> dict:
+    """The guess that names these steps most often, a random one aside, and how often it does."""
+    named = [i for i, step in enumerate(steps) if step is not None]
+    alike = {
+        guess: float(np.mean([steps[i] == theirs[i] for i in named]))
+        for guess, theirs in plain.items()
+        if guess != "random step"
+    }
+    likest = max(alike, key=alike.get)
+    return {"like": likest, "alike": alike[likest]}
+
+
+def in_words(table: pd.DataFrame) -> str:
+    """What a table of `compare` says: guesses in disguise, the best other score, the best guess."""
+    models = table[(table["rule"] != GUESS) & (table["counted"] > 0)]
+    if models.empty:
+        return "no score names a step here"
+    hidden = models["alike"] == 1
+    named = [f"{one.scorer} by {one.rule} = {one.like}" for one in models[hidden].itertuples()]
+    said = f"Guesses in disguise, the same step in every failure: {'; '.join(named) or 'none'}."
+    if hidden.all():
+        return said
+    ours = models.loc[models["accuracy"].where(~hidden).idxmax()]
+    guess = table.loc[table["accuracy"].where(table["rule"] == GUESS).idxmax()]
+    beside = "no interval tells it from"
+    if ours["lead_low"] > 0 or ours["lead_high"] < 0:
+        beside = "it is better than" if ours["lead"] > 0 else "it is worse than"
+    lead, low, high = (
+        f"{ours[one].round(2) + 0:+.2f}" for one in ("lead", "lead_low", "lead_high")
+    )
+    interval = "" if np.isnan(ours["lead_low"]) else f" [{low}, {high}]"
+    return (
+        f"{said} The best of the other {(~hidden).sum()}: {ours['scorer']} by {ours['rule']}, "
+        f"right in {ours['accuracy']:.0%} of {int(ours['counted'])} failures; {beside} the best "
+        f"guess, {guess['scorer']}, right in {guess['accuracy']:.0%} (lead {lead}{interval})."
+    )
 
 
 def in_sokoban(cell: Cell, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:

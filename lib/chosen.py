@@ -57,7 +57,8 @@ def check_scoring(arguments):
         (("density",), arguments.merge in ("ties", "dare"), "--merge ties or dare"),
         (("seed",), arguments.merge == "dare", "--merge dare"),
     ):
-        given = [name for name in names if getattr(arguments, name) not in (None, False)]
+        values = {name: getattr(arguments, name) for name in names}
+        given = [name for name, one in values.items() if one is not None and one is not False]
         if given and not used:
             raise ValueError(
                 f"--{given[0]} is only for scoring with {needed}, and would be ignored: add that, "

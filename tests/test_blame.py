@@ -1,12 +1,9 @@
-"""Failure attribution: exact decisive steps, rules and guesses, the logs of Who & When."""
-
-import json
+"""Failure attribution: exact decisive steps, rules and guesses."""
 
 import numpy as np
 import pytest
 
 from lib import blame, claims, metrics
-from lib.benchmarks.whoandwhen import as_rollout, read_logs
 from lib.envs.sokoban import Sokoban
 from lib.trajectory import Message
 from tests import scored_cells
@@ -49,15 +46,56 @@ def test_scores_and_guesses_are_compared_on_the_same_failures():
     found = blame.compare(
         {"x": [[0, -1, 0], [0, 0, -1]]}, [[1, 1, 9], [1, 1, 9]], [1, 2], n_boot=0
     ).set_index(["scorer", "rule"])
-    assert found.loc[("x", "sharpest negative step"), "accuracy"] == 1
+    assert found.loc[("x", "lowest score"), "accuracy"] == 1
     assert found.loc[("longest step", blame.GUESS), "accuracy"] == 0.5
     assert found.loc[("first step", blame.GUESS), "distance"] == 1.5
+    assert found.loc[("random step", blame.GUESS), "accuracy"] == pytest.approx(1 / 3)
+    assert found.loc[("random step", blame.GUESS), "distance"] == pytest.approx(5 / 6)
+
+
+def test_always_the_same_step_is_chosen_on_the_other_half_of_the_tasks():
+    tasks, decisive = np.repeat(np.arange(8), 3), np.repeat([4, 4, 4, 1, 4, 4, 4, 4], 3)
+    lengths = [[1] * 5] * 24
+    assert blame.guesses(lengths, decisive, tasks)["always step k"] == [4] * 24
+    two = blame.guesses(lengths[:2], [0, 3], ["a", "b"])["always step k"]
+    assert two == [3, 0]
+    assert blame.guesses(lengths[:2], [0, 3], ["a", "a"])["always step k"] == [None, None]
+
+
+def test_a_score_that_is_a_guess_in_disguise_is_told():
+    scores = {"log-prob": [[-1, -2, -1], [-3, -1, -2]], "x": [[0, -1, 0], [0, 0, -1]]}
+    table = blame.compare(scores, [[1, 1, 1]] * 2, [1, 2], n_boot=0)
+    like = table.set_index(["scorer", "rule"])
+    row = like.loc["log-prob", "lowest running sum"]
+    assert (row["like"], row["alike"]) == ("last step", 1)
+    assert like.loc[("log-prob", "sharpest drop"), "alike"] < 1
+    said = blame.in_words(table)
+    assert "log-prob by lowest running sum = last step" in said
+    assert "The best of the other 5: log-prob by sharpest drop, right in 100% of 2 failures" in said
+    assert "the best guess, last step, right in 50%" in said
+
+
+@pytest.mark.parametrize(("right", "told"), [(True, "better"), (False, "worse")])
+def test_the_result_in_words_follows_the_interval_of_the_lead(right, told):
+    decisive = [i % 3 for i in range(60)]
+    wrong = [[0.0, 0.0, 0.0] for _ in decisive]
+    for row, step in zip(wrong, decisive, strict=True):
+        row[step] = -1.0 if right else 1.0
+    lengths = [[9 if step == i else 1 for i in range(3)] for step in decisive]
+    lengths = [[1, 1, 1]] * 60 if right else lengths
+    said = blame.in_words(blame.compare({"x": wrong}, lengths, decisive, n_boot=100))
+    assert f"it is {told} than the best guess" in said
+
+
+def test_logs_without_scores_are_said_to_have_none():
+    table = blame.compare({"x": [[np.nan]] * 2}, [[1]] * 2, [0, 0], n_boot=0)
+    assert blame.in_words(table) == "no score names a step here"
 
 
 def test_the_decisive_step_of_the_lab_is_found_where_the_advantage_falls():
     cell = scored_cells.cell()
     found = blame.in_sokoban(cell, n_boot=100).set_index(["scorer", "rule"])["accuracy"]
-    for rule in ("sharpest negative step", "sharpest drop"):
+    for rule in ("lowest score", "sharpest drop"):
         assert found["progress advantage", rule] == 1
     assert found["last step", blame.GUESS] == 0
     assert blame.lower_at_decisive(cell, n_boot=100)["progress advantage"].value == 1
@@ -80,7 +118,8 @@ def test_a_lead_over_a_rival_meets_the_same_resamples():
     lead = metrics.attribution_lead([0] * 100, rival, actual, n_boot=500)
     assert lead.value == 0.5
     assert 0.35 < lead.low < lead.high < 0.65
-    assert np.isnan(metrics.attribution_lead([None], [0], [0]).value)
+    with pytest.warns(UserWarning, match="both name a step of no trajectory"):
+        assert np.isnan(metrics.attribution_lead([None], [0], [0]).value)
 
 
 def test_the_claim_is_not_tested_without_a_pair():
@@ -88,44 +127,3 @@ def test_the_claim_is_not_tested_without_a_pair():
     (claim,) = claims.attribution_claims({"logs": table})
     assert claim.verdict == "not tested here"
     assert "--reference" in claim.why
-
-
-# ---------------------------------------------------------------------------------- Who & When
-
-
-def log(**more):
-    said = [{"role": "assistant", "name": "A", "content": "x"}, {"role": "B", "content": ""}]
-    told = {"question": "Why?", "mistake_agent": "B", "mistake_step": "1", "history": said}
-    return told | more
-
-
-def write(folder, **logs):
-    for split in ("Algorithm-Generated", "Hand-Crafted"):
-        (folder / split).mkdir(exist_ok=True)
-        for name, raw in logs.items():
-            path = folder / split / f"{name.removeprefix('n')}.json"
-            path.write_text(json.dumps(raw), encoding="utf-8")
-    return folder
-
-
-def test_logs_are_read_in_the_order_of_their_numbers_with_steps_as_integers(tmp_path):
-    found = read_logs(write(tmp_path, n10=log(), n9=log()))
-    assert [one.file for one in found] == ["9", "10"] * 2
-    assert (found[0].step, found[0].agent, found[0].speakers) == (1, "B", ("A", "B"))
-
-
-def test_every_step_of_a_log_is_an_action(tmp_path):
-    rollout = as_rollout(read_logs(write(tmp_path, n1=log()))[0])
-    assert rollout.key == ("whoandwhen", "given", "Algorithm-Generated", "1", 0)
-    assert [m.content for m in rollout.messages] == ["Why?", "[A] x", "[B] "]
-    assert rollout.passed is False
-
-
-def test_a_step_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="mistake_step is 2, and there are 2 steps"):
-        read_logs(write(tmp_path, n1=log(mistake_step="2")))
-
-
-def test_a_folder_without_logs_is_told(tmp_path):
-    with pytest.raises(FileNotFoundError, match="Kevin355/Who_and_When"):
-        read_logs(tmp_path)

@@ -5,6 +5,7 @@ import json
 import os
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -177,3 +178,14 @@ def test_a_lot_of_tasks_is_measured_once(tmp_path):
         assert list(found["task"]) == tasks
     assert measured == [tasks[:8], ["t8"], ["t8"]]
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
+
+
+def test_attempts_that_begin_alike_are_written_in_few_bytes_and_come_back(tmp_path):
+    row = np.random.default_rng(0).normal(size=200).astype(np.float32)
+    table = pd.DataFrame({"task": "t", "policy": [row[: 50 + i % 100] for i in range(400)]})
+    evaluation.write_table(table, tmp_path / "table.parquet")
+    back = pd.read_parquet(tmp_path / "table.parquet")
+    pd.testing.assert_frame_equal(back, table, check_dtype=False)
+    assert back["policy"][0].dtype == np.float32
+    raw = sum(one.nbytes for one in table["policy"])
+    assert (tmp_path / "table.parquet").stat().st_size < raw / 40

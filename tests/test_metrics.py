@@ -214,7 +214,7 @@ def test_spearman_takes_columns():
 
 @pytest.mark.parametrize(("x", "y"), [([1, 1, 1], [1, 2, 3]), ([1, 2], [2, 1])])
 def test_undefined_spearman_is_nan_with_a_warning(x, y):
-    with pytest.warns(UserWarning, match="fewer than three points, or a constant variable"):
+    with pytest.warns(UserWarning, match="fewer than three points, or a variable that is constant"):
         assert np.isnan(metrics.spearman(x, y))
 
 

@@ -218,5 +218,11 @@ def test_accuracy_and_distance_compare_integers():
     assert many.accuracy.low < 2 / 3 < many.accuracy.high
 
 
+def test_several_steps_are_a_draw_of_which_the_expectation_is_exact():
+    found = attribution([range(4), [1, 3]], [1, 3])
+    assert found.accuracy.value == (1 / 4 + 1 / 2) / 2
+    assert found.distance.value == ((1 + 0 + 1 + 2) / 4 + (2 + 0) / 2) / 2
+
+
 def test_without_a_prediction_there_is_no_accuracy():
     assert np.isnan(attribution([None], ["1"]).accuracy.value)

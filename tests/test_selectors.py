@@ -48,6 +48,28 @@ def test_progress_advantage_picks_what_it_prefers():
     assert found.loc["policy log-prob", "success"].value == pytest.approx(0.5)
 
 
+def test_standings_count_the_cells_in_which_progress_advantage_does_better():
+    cells = {"right": CELL, "wrong": scored_cells.cell(right=False)}
+    found = {
+        name: {
+            selector: selectors.select(cell, scores, [1, 4], 100, 0)
+            for selector, scores in selectors.selectors(cell).items()
+        }
+        for name, cell in cells.items()
+    }
+    table = selectors.standings(found, 4)
+    assert selectors.PROGRESS not in table.index
+    assert table.loc["one attempt"].to_list() == [1, 1, 0]
+    assert table.loc["reward model"].to_list() == [0, 1, 1]
+    assert selectors.standings(found, 1).loc["one attempt"].to_list() == [0, 0, 2]
+
+
+def test_the_axes_of_a_grid_say_what_is_put_together():
+    grid = selectors.aggregation_grid(selectors.aggregation_table(CELL, 2), "best")
+    ax = plotting.plot_aggregations(grid, middle=0.5)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("over the steps", "over a step's tokens")
+
+
 def test_every_aggregation_has_a_place_in_the_grid():
     grid = selectors.aggregation_grid(selectors.aggregation_table(CELL, 2), "best")
     assert grid.shape == (8, 6)

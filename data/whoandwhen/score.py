@@ -27,9 +27,9 @@ CONTEXT = 4096
 """Tokens that are read of a log, at most; steps past them have no score."""
 
 
-def score(logs, given) -> Path:
-    out = ROOT / "build" / "whoandwhen" / Path(given.policy).name
-    file = out.with_suffix(".jsonl")
+def score(logs, given, out: Path) -> int:
+    """Score the logs into a folder; the exit status of `python -m lib score`, which tells why."""
+    file = out.parent / f"{out.name}.jsonl"
     file.unlink(missing_ok=True)
     with RolloutWriter(file) as writer:
         for log in logs:
@@ -37,15 +37,16 @@ def score(logs, given) -> Path:
     pair = ["--reference", given.reference] if given.reference else ["--policy-only"]
     read = ["--tokens", "text", "--dialect", "plain", "--seams", "cut"]
     more = ["--context", str(given.context), *(["--gpu"] if given.gpu else [])]
-    if command_line(
+    return command_line(
         ["score", "--policy", given.policy, *pair, *read, *more, str(file), "-o", str(out)]
-    ):
-        raise SystemExit(f"{out}: not finished; run this again to go on")
-    return out
+    )
 
 
 def tabulate(logs, out: Path) -> pd.DataFrame:
-    """A row a step of every log, those that are not scored yet included."""
+    """A row a step of every log, those that are not scored yet, or not as they are now, included.
+
+    out: a folder of scores; those of other logs stay there unread.
+    """
     steps = pd.DataFrame(
         {
             "split": log.split,
@@ -58,7 +59,7 @@ def tabulate(logs, out: Path) -> pd.DataFrame:
         for step, text in enumerate(log.texts)
     )
     try:
-        scored = read_scores(out)
+        scored = read_scores(out, of=map(as_rollout, logs))
     except FileNotFoundError:  # guesses need lengths and labels alone
         return steps.assign(missing=None, **dict.fromkeys(("tokens", *SCORES), float("nan")))
     found = pd.DataFrame(
@@ -77,22 +78,28 @@ def tabulate(logs, out: Path) -> pd.DataFrame:
     return steps.merge(found, how="left", on=["split", "file", "step"])
 
 
-def main() -> int:
+def main(argv=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="the data set")
     parser.add_argument("--policy", default=SMALL, help=f"a model ({SMALL})")
     parser.add_argument("--reference", help="its reference; without one, log-probs alone")
     parser.add_argument("--context", type=int, default=CONTEXT, help=f"tokens ({CONTEXT})")
-    parser.add_argument("--splits", nargs="+", default=SPLITS, choices=SPLITS)
+    parser.add_argument("--splits", nargs="+", choices=SPLITS, help="to score (all that are there)")
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--write", action="store_true", help="only write what is scored so far")
-    given = parser.parse_args()
-    logs = read_logs(given.folder, given.splits)
+    given = parser.parse_args(argv)
     out = ROOT / "build" / "whoandwhen" / Path(given.policy).name
-    if not given.write:
-        score(logs, given)
-    table = tabulate(read_logs(given.folder), out)
-    path = HERE / f"{Path(given.policy).name}.parquet"
+    try:
+        logs = read_logs(given.folder)
+        if not given.write:
+            failed = score(read_logs(given.folder, given.splits), given, out)
+            if failed:
+                return failed
+        table = tabulate(logs, out)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    path = HERE / f"{out.name}.parquet"
     table.to_parquet(path, index=False)
     scored = table.dropna(subset="tokens")[["split", "file"]].drop_duplicates()
     print(f"{path.name}: {len(scored)} of {len(logs)} logs")

@@ -136,7 +136,7 @@ def read_scores(out: str | Path, of: Iterable[Rollout] | None = None) -> Scored:
     found = _newest(Path(out))
     if of is not None:
         now = {rollout.key: digest(rollout) for rollout in of}
-        found = {key: line for key, line in found.items() if now.get(key) == line.digest}
+        found = {key: line for key, line in found.items() if now.get(key, "") == line.digest}
     if not found:
         raise FileNotFoundError(
             f"no scores in {out}: give a folder that `python -m lib score` made"

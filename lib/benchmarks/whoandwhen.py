@@ -6,7 +6,8 @@ Failures and When?", arXiv 2505.00212 (MIT). The logs are not part of this proje
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import reprlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,43 +34,84 @@ class Log:
     step: int
 
 
-def read_logs(folder: str | Path, splits: Sequence[str] = SPLITS) -> list[Log]:
+def read_logs(folder: str | Path, splits: Sequence[str] | None = None) -> list[Log]:
     """The logs of a folder that holds one folder of JSON files for each split, in file order.
 
-    Raises FileNotFoundError where a split is not there, and ValueError for a file that is no log.
+    splits : all of these must be there; None takes those that are, at least one.
+
+    Raises FileNotFoundError where there are no logs, and ValueError, with the file and the field,
+    for a file that is no log.
     """
-    return [log for split in splits for log in _read_split(Path(folder), split)]
-
-
-def _read_split(folder: Path, split: str) -> Iterator[Log]:
-    paths = [path for path in (folder / split).glob("*.json") if path.stem.isdigit()]
-    if not paths:
+    folder = Path(folder)
+    found = {split: _numbered(folder / split) for split in splits or SPLITS}
+    empty = [split for split in found if not found[split]]
+    if (splits and empty) or len(empty) == len(found):
         raise FileNotFoundError(
-            f"no logs in {folder / split}: expected 1.json, 2.json ... there, as the data set "
-            "Kevin355/Who_and_When on the Hugging Face hub has them"
+            f"no logs in {folder / empty[0]}: expected 1.json, 2.json ... there; give the folder "
+            f"with {' and '.join(SPLITS)} in it, which the data set Kevin355/Who_and_When on the "
+            "Hugging Face hub has"
         )
-    for path in sorted(paths, key=lambda path: int(path.stem)):
-        try:
-            yield _log(split, path.stem, json.loads(path.read_text(encoding="utf-8")))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path}: no log of Who & When ({error!r})") from error
+    return [_read_log(split, path) for split, paths in found.items() for path in paths]
+
+
+def _numbered(folder: Path) -> list[Path]:
+    """The logs of a split: other files, such as an index, may lie beside them."""
+    paths = [path for path in folder.glob("*.json") if path.stem.isdecimal()]
+    return sorted(paths, key=lambda path: int(path.stem))
+
+
+def _read_log(split: str, path: Path) -> Log:
+    try:
+        return _log(split, path.stem, json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path}: no log of Who & When: {error}; fetch the file again, or take it away"
+        ) from error
 
 
 def _log(split: str, file: str, raw) -> Log:
-    history = raw["history"]
-    step = int(raw["mistake_step"])  # a string in all files
-    if not 0 <= step < len(history):
-        raise ValueError(f"mistake_step is {step}, and there are {len(history)} steps")
+    if not isinstance(raw, dict):
+        raise ValueError(f"expected an object, got {reprlib.repr(raw)}")
+    history = raw.get("history")
+    if not isinstance(history, list) or not history:
+        raise ValueError(f"history: expected a list of messages, got {reprlib.repr(history)}")
+    for number, one in enumerate(history):
+        if not isinstance(one, dict):
+            raise ValueError(f"history[{number}]: expected an object, got {reprlib.repr(one)}")
     return Log(
         split=split,
         file=file,
-        question=raw["question"],
+        question=_text(raw, "question"),
         # The hand-crafted logs have the speaker as the role.
-        speakers=tuple(one.get("name") or one["role"] for one in history),
-        texts=tuple(one["content"] for one in history),
-        agent=raw["mistake_agent"],
-        step=step,
+        speakers=tuple(
+            _text(one, "name" if one.get("name") else "role", f"history[{number}].")
+            for number, one in enumerate(history)
+        ),
+        texts=tuple(
+            _text(one, "content", f"history[{number}].") for number, one in enumerate(history)
+        ),
+        agent=_text(raw, "mistake_agent"),
+        step=_step(raw.get("mistake_step"), len(history)),
     )
+
+
+def _text(raw: dict, field: str, where: str = "") -> str:
+    if not isinstance(raw.get(field), str):
+        raise ValueError(f"{where}{field}: expected a text, got {reprlib.repr(raw.get(field))}")
+    return raw[field]
+
+
+def _step(value, steps: int) -> int:
+    """A step that is there; all files of the data set write it as a text of digits."""
+    digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10
+    if digits or type(value) is int:
+        value = int(value)
+    if type(value) is not int or not 0 <= value < steps:
+        raise ValueError(
+            f"mistake_step: expected a whole number from 0 to {steps - 1}, as there are {steps} "
+            f"steps, got {reprlib.repr(value)}"
+        )
+    return value
 
 
 def as_rollout(log: Log) -> Rollout:

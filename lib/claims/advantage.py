@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from lib import metrics, published
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
-from lib.lab.selectors import BUDGET, PROGRESS, Cell, select, selectors
+from lib.lab.selectors import BUDGET, PROGRESS, Cell, lead, select, selectors
 
 RIVAL = "policy log-prob"
 OTHER = "other models and tasks"
@@ -37,9 +36,7 @@ def advantage_claims(
 
 def _gain(cell, ours, measure, theirs, k) -> Claim:
     """Success of the best of k less what it is compared with, on the same resamples."""
-    value = float(ours.success.value[0] - getattr(theirs, measure).value[0])
-    samples = ours.samples["success"][:, 0] - theirs.samples[measure][:, 0]
-    low, high = np.percentile(samples, [2.5, 97.5]) if len(samples) else (np.nan, np.nan)
+    value, low, high = lead(ours, theirs, k, measure)
     against = "one attempt" if measure == "accuracy" else f"best of {k} by {RIVAL}"
     return Claim(
         statement=f"best of {k} by progress advantage beats {against}: {cell.label}",
@@ -81,7 +78,7 @@ def _printed() -> str:
 def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
     """Progress advantage against the best plain guess: name of a setting -> table of `lib.blame`.
 
-    Rule and guess are the best of each here, three rules against four guesses; the claim is about
+    Rule and guess are the best of each here, three rules against five guesses; the claim is about
     their difference on the same failures.
     """
     found = []

@@ -98,7 +98,13 @@ def in_lots(
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table in place of the one at `path`: whole, or not at all."""
+    """Write a table in place of the one at `path`: whole, or not at all.
+
+    Token scores of attempts that begin alike repeat for long stretches. A dictionary of values
+    would hide that from the compressor, which without one makes half as many bytes of them.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}")
-    table.to_parquet(part, index=False)
+    table.to_parquet(
+        part, index=False, compression="zstd", compression_level=9, use_dictionary=False
+    )
     os.replace(part, path)

@@ -139,6 +139,40 @@ def select(cell: Cell, scores, ks, n_boot: int, seed: int) -> metrics.Selection:
     return metrics.selection(scores, cell.passed, cell.tasks, ks, n_boot=n_boot, rng=seed)
 
 
+def lead(
+    ours: metrics.Selection, theirs: metrics.Selection, k: int, measure: str = "success"
+) -> metrics.Band:
+    """Success of our best of k minus a measure of theirs, with the interval of their difference.
+
+    Both of the same cell, resamples and budgets; a measure is a name in `Selection.samples`.
+    """
+    place = list(ours.ks).index(k)
+    value = float(ours.success.value[place] - getattr(theirs, measure).value[place])
+    samples = ours.samples["success"][:, place] - theirs.samples[measure][:, place]
+    ends = np.percentile(samples, [2.5, 97.5]) if len(samples) else (np.nan, np.nan)
+    return metrics.Band(value, *map(float, ends))
+
+
+def standings(found: Mapping[str, Mapping[str, metrics.Selection]], k: int) -> pd.DataFrame:
+    """In how many cells the best of k by progress advantage is better or worse than each rival.
+
+    found: name of a cell -> selector -> Selection. Rows "one attempt" and the other selectors;
+    columns better, worse: the interval of the difference is above, below 0; neither: it holds 0.
+    """
+    rivals = list(dict.fromkeys(name for one in found.values() for name in one))
+    leads = {"one attempt": [lead(one[PROGRESS], one[PROGRESS], k, "accuracy")
+                             for one in found.values()]}  # fmt: skip
+    for rival in rivals:
+        if rival != PROGRESS:
+            leads[rival] = [lead(one[PROGRESS], one[rival], k) for one in found.values()]
+    counts = {
+        rival: {"better": sum(b.low > 0 for b in bands), "worse": sum(b.high < 0 for b in bands)}
+        for rival, bands in leads.items()
+    }
+    table = pd.DataFrame.from_dict(counts, orient="index", columns=["better", "worse"])
+    return table.assign(neither=len(found) - table.sum(axis=1))
+
+
 def pick_table(cell: Cell, ks: Sequence[int], n_boot: int, seed: int) -> pd.DataFrame:
     """A row a selector: at each budget the success of its pick, and the share cashed in, as bands.
 
@@ -233,8 +267,7 @@ def chosen_on_half(cell: Cell, k: int = BUDGET, n_boot: int = 1000, seed: int = 
                 n_boot=n_boot,
                 rng=seed,
             )
-            gain = found.samples["success"][:, 0] - found.samples["accuracy"][:, 0]
-            low, high = np.percentile(gain, [2.5, 97.5]) if len(gain) else (np.nan, np.nan)
+            gain = lead(found, found, k, "accuracy")
             rows.append(
                 {
                     "kind": kind,
@@ -242,9 +275,9 @@ def chosen_on_half(cell: Cell, k: int = BUDGET, n_boot: int = 1000, seed: int = 
                     "there": success[how],
                     "success": float(found.success.value[0]),
                     "pass@1": float(found.accuracy.value[0]),
-                    "gain": float(found.success.value[0] - found.accuracy.value[0]),
-                    "low": low,
-                    "high": high,
+                    "gain": gain.value,
+                    "low": gain.low,
+                    "high": gain.high,
                 }
             )
     return pd.DataFrame(rows)

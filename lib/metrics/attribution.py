@@ -1,30 +1,35 @@
 """Failure attribution: which step of a failed trajectory was the decisive mistake."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from lib.metrics.checks import labels, numbers, one_each
 from lib.metrics.selection import task_resamples
 from lib.metrics.tax import Band, band
 
-Rule = Literal["lowest running sum", "sharpest negative step", "sharpest drop"]
+Prediction = int | Sequence[int] | None
+"""What is named: a step, one of several that are equally likely, or none."""
+Rule = Literal["lowest running sum", "lowest score", "sharpest drop"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
 
 def predict_step(scores: ArrayLike, rule: Rule) -> int | None:
     """The step, counted from 0, that step scores [steps] blame; the first of equals.
 
-    rule : "lowest running sum" blames the step at which the sum so far is lowest, "sharpest
-        negative step" that of the lowest score, "sharpest drop" that which is furthest below the
-        step before it.
+    rule : "lowest running sum" blames the step at which the sum so far is lowest, "lowest score"
+        that of the lowest score (the paper's sharpest negative step, though no score need be
+        negative), "sharpest drop" that which is furthest below the step before it.
 
     Steps without a score (NaN) are neither blamed nor compared with. None if no step has one.
     """
     if rule not in RULES:
         raise ValueError(f"rule is {rule!r}: expected one of {', '.join(RULES)}")
-    scores = np.asarray(scores, float)
+    scores = numbers(scores, "scores")
+    one_each("steps", scores=scores)
     there = np.flatnonzero(~np.isnan(scores))
     if not len(there):
         return None
@@ -48,7 +53,7 @@ class Attribution(NamedTuple):
 
 
 def attribution(
-    predicted: Sequence[int | None],
+    predicted: Sequence[Prediction],
     actual: Sequence[int | str],
     *,
     tasks: ArrayLike | None = None,
@@ -58,27 +63,28 @@ def attribution(
     """Step accuracy and mean absolute error, with intervals that resample trajectories, or tasks.
 
     predicted, actual : [trajectories], steps in the same count; digits may come as strings, as in
-        Who & When. A prediction of None is left out and counted. NaN where none is left.
+        Who & When. Several steps in the place of one are a draw from them, of which the exact
+        expectation is taken; a prediction of None is left out and counted. NaN where none is left,
+        which `counted` then tells.
     tasks : [trajectories], to be resampled with all their trajectories; None takes each as its own.
         Intervals are NaN with fewer than `FEWEST_TASKS`.
+
+    Raises ValueError for lengths that differ, and for what is no step.
     """
-    if len(predicted) != len(actual):
-        raise ValueError(f"{len(predicted)} predictions of {len(actual)} trajectories")
+    predicted, actual, tasks = _checked({"predicted": predicted}, actual, tasks)
     there = [i for i, one in enumerate(predicted) if one is not None]
-    kept = [(int(predicted[i]), int(actual[i])) for i in there]
-    unpredicted = len(predicted) - len(kept)
-    if not kept:
+    unpredicted = len(predicted) - len(there)
+    if not there:
         nothing = Band(np.nan, np.nan, np.nan)
         return Attribution(nothing, nothing, 0, unpredicted)
-    errors = np.abs(np.subtract(*np.array(kept).T)).astype(float)
-    columns = np.column_stack([errors == 0, errors])
+    columns = np.array([_hit_and_error(predicted[i], actual[i]) for i in there])
     accuracy, distance = _means(columns, there, tasks, n_boot, rng)
-    return Attribution(accuracy, distance, len(kept), unpredicted)
+    return Attribution(accuracy, distance, len(there), unpredicted)
 
 
 def attribution_lead(
-    predicted: Sequence[int | None],
-    rival: Sequence[int | None],
+    predicted: Sequence[Prediction],
+    rival: Sequence[Prediction],
     actual: Sequence[int | str],
     *,
     tasks: ArrayLike | None = None,
@@ -88,23 +94,64 @@ def attribution_lead(
     """Step accuracy minus a rival's, over the trajectories of which both name a step.
 
     Both meet the same resamples, so what they share does not widen the interval. Arguments as in
-    `attribution`; NaN where no trajectory is left.
+    `attribution`; NaN, with a warning, where no trajectory is left.
     """
-    rows = [i for i, both in enumerate(zip(predicted, rival, strict=True)) if None not in both]
+    steps = {"predicted": predicted, "rival": rival}
+    predicted, rival, actual, tasks = _checked(steps, actual, tasks)
+    rows = [i for i in range(len(actual)) if predicted[i] is not None and rival[i] is not None]
     if not rows:
+        warnings.warn("the lead is undefined: both name a step of no trajectory", stacklevel=2)
         return Band(np.nan, np.nan, np.nan)
-    leads = [(predicted[i] == int(actual[i])) - float(rival[i] == int(actual[i])) for i in rows]
-    (lead,) = _means(np.array(leads)[:, None], rows, tasks, n_boot, rng)
+    hits = [[_hit_and_error(who[i], actual[i])[0] for who in (predicted, rival)] for i in rows]
+    (lead,) = _means(-np.diff(hits), rows, tasks, n_boot, rng)
     return lead
+
+
+def _checked(predictions, actual, tasks):
+    """Of each prediction its steps, of `actual` its step, [trajectories] each; numbers of tasks."""
+    found = [
+        [None if one is None else _steps(one, f"{name}[{i}]") for i, one in enumerate(steps)]
+        for name, steps in predictions.items()
+    ]
+    actual = [_step(one, f"actual[{i}]") for i, one in enumerate(actual)]
+    for name, steps in zip(predictions, found, strict=True):
+        if len(steps) != len(actual):
+            raise ValueError(
+                f"{len(steps)} steps in {name} and {len(actual)} in actual: expected one for each "
+                "trajectory"
+            )
+    if tasks is None:
+        tasks = np.arange(len(actual))
+    return *found, actual, labels(tasks, "tasks", len(actual), "trajectories")[1]
+
+
+def _steps(value, what) -> NDArray[np.int64]:
+    several = isinstance(value, range | list | tuple | np.ndarray)
+    if several and len(value) == 0:
+        raise ValueError(f"{what} is {value!r}: expected a step, several, or None")
+    return np.array([_step(one, what) for one in (value if several else [value])])
+
+
+def _step(value, what) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if number and not isinstance(value, bool) and value >= 0 and value % 1 == 0:
+        return int(value)
+    raise ValueError(f"{what} is {value!r}: expected a step, a whole number from 0 on")
+
+
+def _hit_and_error(steps, actual) -> tuple[float, float]:
+    return np.mean(steps == actual), np.mean(np.abs(steps - actual))
 
 
 def _means(columns, rows, tasks, n_boot, rng) -> list[Band]:
     """Of each column of [rows, columns] the mean, with an interval that resamples tasks whole.
 
-    rows: numbers of these trajectories.  tasks: of all trajectories, or None. All columns meet the
-    same resamples.
+    rows: numbers of these trajectories.  tasks: numbers of the tasks of all trajectories. All
+    columns meet the same resamples.
     """
-    _, number = np.unique(rows if tasks is None else np.asarray(tasks)[rows], return_inverse=True)
+    _, number = np.unique(tasks[rows], return_inverse=True)
     weights = task_resamples(number.max() + 1, n_boot, rng)[:, number]
     means = weights @ columns / weights.sum(1)[:, None]
     return [band(column[:, None]).at(1) for column in means.T]

@@ -10,7 +10,8 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.metrics.selection import checked_attempts, task_resamples
+from lib.metrics.checks import attempts, labels, numbers, one_each
+from lib.metrics.selection import task_resamples
 from lib.metrics.tax import Band, band
 
 _AT_ONCE = 2**20  # weights of resamples that are held at once
@@ -35,8 +36,8 @@ def auroc_band(
     NaN, with a warning, where no stratum holds both outcomes. The interval is NaN with fewer than
     `FEWEST_TASKS` tasks.
     """
-    scores, passed = checked_attempts(scores, passed)
-    names, number = np.unique(np.asarray(tasks), return_inverse=True)
+    scores, passed = attempts(scores, passed)
+    names, number = labels(tasks, "tasks", len(scores))
     wins, pairs, nested = _pairs(scores, passed, number, len(names), strata)
     if not pairs.sum():
         warnings.warn(
@@ -59,7 +60,7 @@ def _pairs(scores, passed, number, tasks, strata):
 
     And whether each stratum lies within one task.
     """
-    strata = _numbers(strata, len(scores))
+    strata = _strata(strata, len(scores))
     wins, pairs = np.zeros((tasks, tasks)), np.zeros((tasks, tasks))
     order = np.argsort(strata, kind="stable")
     nested = True
@@ -97,14 +98,18 @@ def spearman_band(
 
     NaN, with a warning, where one of the two is constant in every stratum.
     """
-    x, y = np.asarray(x, float), np.asarray(y, float)
-    if x.shape != y.shape or x.ndim != 1 or np.isnan(x).any() or np.isnan(y).any():
+    x, y = numbers(x, "x"), numbers(y, "y")
+    one_each("attempts", x=x, y=y)
+    if np.isnan(x).any() or np.isnan(y).any():
         raise ValueError(
-            f"x {x.shape} and y {y.shape}: expected one number an attempt in each; leave attempts "
-            "without one out, and report how many"
+            f"x has {np.isnan(x).sum()} and y {np.isnan(y).sum()} undefined values (NaN) of "
+            f"{len(x)} attempts: leave attempts without one out, and report how many"
         )
-    names, number = np.unique(np.asarray(tasks), return_inverse=True)
-    strata = _numbers(strata, len(x))
+    names, number = labels(tasks, "tasks", len(x))
+    strata = _strata(strata, len(x))
+    if not len(x):
+        warnings.warn("Spearman is undefined: there are no attempts", stacklevel=2)
+        return Band(np.nan, np.nan, np.nan)
     weights = task_resamples(len(names), n_boot, rng)
     step = max(1, _AT_ONCE // max(len(x), 1))
     found = np.concatenate(
@@ -147,10 +152,5 @@ def _relative_ranks(values, strata, weights):
     return ranks[place]
 
 
-def _numbers(strata, attempts: int):
-    if strata is None:
-        return np.zeros(attempts, int)
-    strata = np.asarray(strata)
-    if strata.shape != (attempts,):
-        raise ValueError(f"strata {strata.shape} of {attempts} attempts: expected one for each")
-    return np.unique(strata, return_inverse=True)[1]
+def _strata(strata, attempts: int):
+    return np.zeros(attempts, int) if strata is None else labels(strata, "strata", attempts)[1]

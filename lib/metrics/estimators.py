@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lib.metrics.checks import one_each, one_number, together, whole_numbers
+
 
 class Counts(NamedTuple):
     """The counts of one cell.
@@ -68,7 +70,9 @@ def _all_drawn_from(inside, outside, n, k):
 
 
 def checked_counts(c, n, names):
-    c, n = np.broadcast_arrays(whole_numbers(c, "successes c"), whole_numbers(n, "rollouts n"))
+    c, n = together(c=whole_numbers(c, "successes c"), n=whole_numbers(n, "rollouts n"))
+    if names is not None and len(names) != c.size:
+        raise ValueError(f"{len(names)} names of {c.size} tasks: expected one for each")
     bad = (c < 0) | (n < 0) | (c > n)
     if bad.any():
         raise ValueError(
@@ -80,8 +84,10 @@ def checked_counts(c, n, names):
 
 def checked_budget(k, c, n, names):
     k = whole_numbers(k, "budget k")
-    if k.size == 0 or k.min() < 1:
-        raise ValueError(f"budget k = {k.tolist()}: expected whole numbers of at least 1.")
+    if k.size == 0 or k.min() < 1 or k.ndim > 1:
+        raise ValueError(
+            f"budget k = {k.tolist()}: expected whole numbers of at least 1, one or [budgets]."
+        )
     short = n < k.max()
     if short.any():
         remedy = f"use k <= {n.min()}" if n.min() else "drop tasks without a scored rollout"
@@ -91,21 +97,6 @@ def checked_budget(k, c, n, names):
             f"Collect more rollouts or {remedy}."
         )
     return k
-
-
-def whole_numbers(values, what) -> NDArray[np.int64]:
-    if np.ma.is_masked(values):
-        raise ValueError(f"{what}: some are masked; leave those tasks out first.")
-    array = np.asarray(values)
-    bad = np.ones(array.shape, bool)
-    if array.dtype.kind in "iufb":
-        bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**53))
-    if bad.any():
-        got = ", ".join(str(v)[:40] for v in array[bad].ravel()[:3].tolist())
-        raise ValueError(
-            f"{what} must be whole numbers (counts, not rates) below 2**53, got {got}."
-        )
-    return array.astype(np.int64)
 
 
 def _first(bad, c, n, names) -> str:
@@ -126,6 +117,7 @@ def consistency_curve(cell: Counts, K: int) -> NDArray[np.float64]:
 
 
 def _mean_over_tasks(estimator, cell, K):
+    K = one_number(K, "largest budget K")
     checked_budget(K, *checked_counts(cell.c, cell.n, cell.names), cell.names)
     (c, n), weight, _ = distinct_rows(cell)
     return weight @ estimator(c, n, np.arange(1, K + 1)) / weight.sum()
@@ -144,18 +136,20 @@ def distinct_rows(*cells):
             for column in checked_counts(cell.c, cell.n, cell.names)
         ]
     )
+    if columns.ndim != 2:
+        raise ValueError(f"counts {columns.shape[1:]}: expected one c and one n a task, [tasks]")
     if columns.shape[1] == 0:
         raise ValueError("no tasks: a curve needs at least one task with scored rollouts.")
     rows, inverse = np.unique(columns, axis=1, return_inverse=True)
     row_of_task = inverse.ravel()
     if cells[0].tasks is not None:
-        row_of_task = np.repeat(row_of_task, _checked_tasks(cells[0].tasks, columns.shape[1]))
+        row_of_task = np.repeat(row_of_task, checked_tasks(cells[0].tasks, columns.shape[1]))
     return rows, np.bincount(row_of_task, minlength=rows.shape[1]).astype(float), row_of_task
 
 
-def _checked_tasks(tasks, rows) -> NDArray[np.int64]:
+def checked_tasks(tasks, rows) -> NDArray[np.int64]:
     tasks = whole_numbers(tasks, "tasks of a row")
-    if tasks.shape != (rows,) or tasks.min() < 0 or tasks.sum() == 0:
+    if tasks.shape != (rows,) or tasks.min(initial=0) < 0 or tasks.sum() == 0:
         raise ValueError(
             f"tasks = {tasks.tolist()}: a histogram needs one non-negative number of tasks for "
             f"each of its {rows} rows, and at least one task in all."
@@ -190,7 +184,10 @@ def task_categories(c: ArrayLike, n: ArrayLike, tasks: ArrayLike | None = None) 
     c, n: [rows]; tasks: [rows] how many tasks each row stands for, None for one.
     """
     c, n = checked_counts(np.atleast_1d(c), np.atleast_1d(n), None)
+    one_each("tasks", c=c, n=n)
+    if not len(c):
+        raise ValueError("no tasks: there are none to count.")
     checked_budget(1, c, n, None)
-    weight = np.ones(len(c), int) if tasks is None else _checked_tasks(tasks, len(c))
+    weight = np.ones(len(c), int) if tasks is None else checked_tasks(tasks, len(c))
     never, always = int(weight[c == 0].sum()), int(weight[c == n].sum())
     return Categories(never, int(weight.sum()) - never - always, always)

@@ -6,7 +6,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lib.metrics.estimators import Counts, checked_counts, pass_at_k, pass_hat_k
+from lib.metrics.checks import one_each, one_number
+from lib.metrics.estimators import (
+    Counts,
+    checked_budget,
+    checked_counts,
+    checked_tasks,
+    pass_at_k,
+    pass_hat_k,
+)
 from lib.metrics.tax import scalability
 
 
@@ -19,7 +27,11 @@ def split_rollouts(
     Hypergeometric(c, n - c, n_est). c, n: [tasks]. Returns (c_est, c_val), each [n_splits, tasks].
     """
     c, n = checked_counts(c, n, None)
-    if n_est < 1 or np.any(n <= n_est):
+    one_each("tasks", c=c, n=n)
+    if not len(c):
+        raise ValueError("no tasks: there are no rollouts to split.")
+    n_est, n_splits = one_number(n_est, "n_est"), one_number(n_splits, "n_splits")
+    if np.any(n <= n_est):
         raise ValueError(
             f"n_est = {n_est}: expected at least 1 and fewer than the {n.min()} rollouts of the "
             "shortest task, so that some are left for validation."
@@ -53,24 +65,26 @@ def few_rollout_taxes(
     read. NaN where S is undefined.
     """
     rng = np.random.default_rng(rng)
-    largest = max(budgets)
+    k_est = one_number(k_est, "k_est")
     S_est, S_val, hat = [], [], []
     for cell in (base, post):
         c, n, tasks, names = Counts(*cell)
         c, n = checked_counts(c, n, names)
         if tasks is not None:
+            tasks = checked_tasks(tasks, np.size(c))
             c, n = np.repeat(c, tasks), np.repeat(n, tasks)
         c_est, c_val = split_rollouts(c, n, n_est, rng, n_splits)
+        budgets = np.atleast_1d(checked_budget(budgets, c, n - n_est, None))
         S_est.append(
             scalability(_split_curves(pass_at_k, c_est, np.full_like(n, n_est), k_est), k_est).S
         )
-        S_val.append(_split_curves(pass_at_k, c_val, n - n_est, largest))
-        hat.append(_split_curves(pass_hat_k, c_val, n - n_est, largest))
-    S = [scalability(curve, np.asarray(budgets)).S for curve in S_val]
+        S_val.append(_split_curves(pass_at_k, c_val, n - n_est, budgets.max()))
+        hat.append(_split_curves(pass_hat_k, c_val, n - n_est, budgets.max()))
+    S = [scalability(curve, budgets).S for curve in S_val]
     return SplitTaxes(
         tax_est=S_est[0] - S_est[1],
         tax_val=S[0] - S[1],
-        consistency_gap=(hat[1] - hat[0])[:, np.asarray(budgets) - 1],
+        consistency_gap=(hat[1] - hat[0])[:, budgets - 1],
         accuracy_gap=hat[1][:, 0] - hat[0][:, 0],
     )
 

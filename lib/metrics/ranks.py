@@ -6,14 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
+from lib.metrics.checks import attempts, numbers
+
 
 def spearman(x: ArrayLike, y: ArrayLike):
     """Spearman rank correlation of x and y along their first axis, average ranks for ties.
 
     x, y: [points] or [points, columns]. Returns a number, or [columns]. NaN, with a warning, where
-    one of the two is constant or there are fewer than three points.
+    one of the two is constant or has an undefined value (NaN), or with fewer than three points.
     """
-    return _correlation(*_ranks(x, y))
+    return _correlation(*_ranks(x=x, y=y))
 
 
 def partial_spearman(x: ArrayLike, y: ArrayLike, z: ArrayLike):
@@ -22,7 +24,7 @@ def partial_spearman(x: ArrayLike, y: ArrayLike, z: ArrayLike):
     (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2)), each r a Spearman correlation. Shapes as
     in `spearman`. NaN, with a warning, where undefined; x or y a monotone function of z is so, too.
     """
-    x, y, z = _ranks(x, y, z)
+    x, y, z = _ranks(x=x, y=y, z=z)
     xy, xz, yz = _correlation(x, y), _correlation(x, z), _correlation(y, z)
     left = (1 - np.square(xz)) * (1 - np.square(yz))
     if np.any(left < 1e-12):
@@ -32,21 +34,26 @@ def partial_spearman(x: ArrayLike, y: ArrayLike, z: ArrayLike):
     return (xy - xz * yz) / np.sqrt(np.where(left < 1e-12, np.nan, left))
 
 
-def _ranks(*variables):
-    ranks = [rankdata(variable, axis=0) for variable in variables]
-    if len({len(each) for each in ranks}) > 1:
-        points = " against ".join(str(len(each)) for each in ranks)
-        raise ValueError(f"{points} points: expected one value a point in each variable.")
-    return ranks
+def _ranks(**variables):
+    found = {name: numbers(values, name) for name, values in variables.items()}
+    shapes = {each.shape for each in found.values()}
+    if len(shapes) > 1 or len(*shapes) not in (1, 2):
+        told = ", ".join(f"{name} {each.shape}" for name, each in found.items())
+        raise ValueError(f"{told}: expected [points], or [points, columns], alike in each variable")
+    return [rankdata(each, axis=0) for each in found.values()]
 
 
 def _correlation(x, y):
+    if not len(x):
+        x = y = np.zeros((1, *x.shape[1:]))  # no point is too few, as one is
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     spread = np.sqrt(np.sum(x * x, axis=0) * np.sum(y * y, axis=0))
-    undefined = (spread == 0) | (len(x) < 3)
+    undefined = (spread == 0) | np.isnan(spread) | (len(x) < 3)
     if np.any(undefined):
         warnings.warn(
-            "Spearman is undefined: fewer than three points, or a constant variable", stacklevel=3
+            "Spearman is undefined: fewer than three points, or a variable that is constant or has "
+            "undefined values (NaN)",
+            stacklevel=3,
         )
     return np.sum(x * y, axis=0) / np.where(undefined, np.nan, spread)
 
@@ -55,18 +62,12 @@ def auroc(scores: ArrayLike, passed: ArrayLike) -> float:
     """Area under the ROC curve of scores against success, [attempts] each.
 
     The chance that a random success scores above a random failure, ties counting half. NaN, with a
-    warning, where only one class is present.
+    warning, where only one class is present. Raises ValueError where a score or outcome is missing.
     """
     from sklearn.metrics import roc_auc_score  # a second to import, and only this function needs it
 
-    passed = np.asarray(passed)
-    if passed.dtype.kind not in "bif" or not np.isin(passed, (0, 1)).all():
-        raise ValueError(
-            f"passed = {passed.tolist()[:8]} ...: expected true or false; leave attempts with a "
-            "missing outcome out."
-        )
-    passed = passed.astype(bool)
+    scores, passed = attempts(scores, passed)
     if passed.all() or not passed.any():
         warnings.warn("AUROC is undefined: all attempts have the same outcome", stacklevel=2)
         return np.nan
-    return float(roc_auc_score(passed, scores))
+    return float(roc_auc_score(passed, rankdata(scores)))

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from lib.metrics.checks import numbers
 from lib.metrics.tax import Band
 
 FEWEST_SEEDS = 3
@@ -16,9 +17,11 @@ def t_interval(differences: ArrayLike, level: float = 0.95) -> Band:
     mean +- t(level, seeds - 1) sd / sqrt(seeds), two-sided. A bootstrap's percentiles of so few
     under-cover. The ends are NaN with fewer than FEWEST_SEEDS seeds, all is if a difference is.
     """
-    values = np.asarray(differences, dtype=float)
+    values = numbers(differences, "differences")
     if values.ndim != 1:
         raise ValueError(f"differences have shape {values.shape}: expected one a seed, [seeds]")
+    if not 0 < level < 1:
+        raise ValueError(f"level = {level}: expected a share between 0 and 1, such as 0.95")
     mean = float(values.mean()) if len(values) else np.nan
     if len(values) < FEWEST_SEEDS:
         return Band(mean, np.nan, np.nan)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lib.metrics.checks import attempts, labels, numbers, together
 from lib.metrics.estimators import checked_budget, pass_at_k, pass_hat_k
-from lib.metrics.tax import FEWEST_RESAMPLES, FEWEST_TASKS, MARGIN, Band, band
+from lib.metrics.tax import FEWEST_TASKS, MARGIN, Band, band, checked_resamples
 
 
 def best_of_k(scores: ArrayLike, passed: ArrayLike, tasks: ArrayLike, k: ArrayLike):
@@ -25,8 +26,10 @@ def best_of_k(scores: ArrayLike, passed: ArrayLike, tasks: ArrayLike, k: ArrayLi
 
     Raises ValueError where a score or an outcome is missing, or k exceeds a task's attempts.
     """
-    scores, passed = checked_attempts(scores, passed)
-    names, number = _numbered(tasks, len(scores))
+    scores, passed = attempts(scores, passed)
+    names, number = labels(tasks, "tasks", len(scores))
+    if not len(scores):
+        raise ValueError("no attempts: there are none to pick from")
     n = np.bincount(number)
     c = np.bincount(number, weights=passed).astype(int)
     k = checked_budget(k, c, n, names)
@@ -97,7 +100,7 @@ def selection(
     """
     ks = np.atleast_1d(ks)
     names, success = best_of_k(scores, passed, tasks, ks)
-    _, number = _numbered(tasks, np.size(scores))
+    _, number = np.unique(np.asarray(tasks), return_inverse=True)
     n, c = np.bincount(number), np.bincount(number, weights=np.asarray(passed, float)).astype(int)
     weights = task_resamples(len(names), n_boot, rng) / len(names)
     found = {
@@ -120,8 +123,13 @@ def share_cashed_in(success: ArrayLike, accuracy: ArrayLike, coverage: ArrayLike
     >>> float(share_cashed_in(0.5, 0.4, 0.8)), float(share_cashed_in(0.4, 0.4, 0.4))
     (0.25..., nan)
     """
-    gain = np.asarray(coverage, float) - accuracy
-    return (np.asarray(success, float) - accuracy) / np.where(gain > MARGIN, gain, np.nan)
+    success, accuracy, coverage = together(
+        success=numbers(success, "success"),
+        accuracy=numbers(accuracy, "accuracy"),
+        coverage=numbers(coverage, "coverage"),
+    )
+    gain = coverage - accuracy
+    return (success - accuracy) / np.where(gain > MARGIN, gain, np.nan)
 
 
 def task_resamples(tasks: int, n_boot: int, rng: int | np.random.Generator) -> NDArray[np.float64]:
@@ -129,40 +137,7 @@ def task_resamples(tasks: int, n_boot: int, rng: int | np.random.Generator) -> N
 
     Fewer than `FEWEST_TASKS` tasks are not resampled.
     """
-    if n_boot < 0 or 0 < n_boot < FEWEST_RESAMPLES:
-        raise ValueError(
-            f"n_boot = {n_boot}: expected 0 for no intervals, or at least {FEWEST_RESAMPLES}; "
-            "1000 is usual."
-        )
-    rng = np.random.default_rng(rng)
+    rng, n_boot = np.random.default_rng(rng), checked_resamples(n_boot)
     n_boot = n_boot if tasks >= FEWEST_TASKS else 0
     drawn = rng.multinomial(tasks, np.full(tasks, 1 / max(tasks, 1)), size=n_boot)
     return np.concatenate([np.ones((1, tasks)), drawn])
-
-
-def checked_attempts(scores, passed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Scores and outcomes as floats, [attempts] each, or an error that says what is missing."""
-    scores, passed = np.asarray(scores, float), np.asarray(passed, float)
-    if scores.shape != passed.shape or scores.ndim != 1:
-        raise ValueError(
-            f"scores {scores.shape} and outcomes {passed.shape}: expected one an attempt in each"
-        )
-    if np.isnan(scores).any():
-        raise ValueError(
-            f"{np.isnan(scores).sum()} of {len(scores)} attempts have no score (NaN), and cannot "
-            "be ranked: leave them out, and report how many"
-        )
-    if not np.isin(passed, (0, 1)).all():
-        raise ValueError(
-            f"passed = {passed.tolist()[:8]} ...: expected true or false; leave attempts with a "
-            "missing outcome out."
-        )
-    return scores, passed
-
-
-def _numbered(tasks, attempts: int):
-    """The distinct tasks in ascending order, and of each attempt the number of its task."""
-    tasks = np.asarray(tasks)
-    if tasks.shape != (attempts,) or not attempts:
-        raise ValueError(f"tasks {tasks.shape} of {attempts} attempts: expected a task for each")
-    return np.unique(tasks, return_inverse=True)

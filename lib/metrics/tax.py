@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lib.metrics.checks import numbers, whole_numbers
 from lib.metrics.estimators import (
     Counts,
     checked_budget,
@@ -13,7 +14,6 @@ from lib.metrics.estimators import (
     distinct_rows,
     pass_at_k,
     pass_hat_k,
-    whole_numbers,
 )
 
 MARGIN = 1e-12
@@ -47,8 +47,8 @@ def scalability(curve: ArrayLike, K: ArrayLike) -> Scalability:
     >>> float(A), float(S)
     (0.5, 0.5)
     """
-    curve, K = np.asarray(curve, float), whole_numbers(K, "budget K")
-    if K.min() < 1 or K.max() > curve.shape[-1]:
+    curve, K = np.atleast_1d(numbers(curve, "curve")), whole_numbers(K, "budget K")
+    if K.size == 0 or K.ndim > 1 or K.min() < 1 or K.max() > curve.shape[-1]:
         raise ValueError(
             f"K = {K.tolist()}: expected budgets from 1 to {curve.shape[-1]}, the curve's length."
         )
@@ -67,7 +67,13 @@ def crossover(base: ArrayLike, post: ArrayLike):
     >>> float(crossover([0.1, 0.4, 0.6], [0.3, 0.4, 0.5])), float(crossover([0.1], [0.3]))
     (3.0, inf)
     """
-    above = np.asarray(base, float) - np.asarray(post, float) > MARGIN
+    base, post = (np.atleast_1d(numbers(one, w)) for one, w in ((base, "base"), (post, "post")))
+    if base.shape[-1] != post.shape[-1] or np.isnan(base).any() or np.isnan(post).any():
+        raise ValueError(
+            f"base {base.shape} and post {post.shape}: expected coverage at the same budgets, "
+            "[..., K], and no NaN"
+        )
+    above = base - post > MARGIN
     K = above.shape[-1]
     stays = np.where(above.all(-1), K, np.argmin(above[..., ::-1], axis=-1))
     return np.where(stays > 0, K - stays + 1.0, np.inf)
@@ -82,9 +88,9 @@ class Band(NamedTuple):
 
     def at(self, k: int) -> "Band":
         """The band at budget k, from 1 to the largest one measured."""
-        if not 1 <= k <= len(self.value):
+        if k not in range(1, len(self.value) + 1):
             raise ValueError(f"budget k = {k}: measured were those from 1 to {len(self.value)}.")
-        return Band(*(float(part[k - 1]) for part in self))
+        return Band(*(float(part[int(k) - 1]) for part in self))
 
 
 class Crossover(NamedTuple):
@@ -161,11 +167,7 @@ def sharpening_tax(
             "the arms name their tasks differently, or in another order; lib.outcomes.align pairs "
             "them by name."
         )
-    if n_boot < 0 or 0 < n_boot < FEWEST_RESAMPLES:
-        raise ValueError(
-            f"n_boot = {n_boot}: expected 0 for no intervals, or at least {FEWEST_RESAMPLES}; "
-            "1000 is usual."
-        )
+    n_boot = checked_resamples(n_boot)
     K = _checked_largest(K, base, post)
     few = min(_tasks_of(base), _tasks_of(post)) < FEWEST_TASKS
     n_boot = 0 if few else n_boot
@@ -202,6 +204,15 @@ def sharpening_tax(
         | {"crossover": crossings[1:]},
         notes=_notes(paired, few, S_base[:, -1], S_post[:, -1], K),
     )
+
+
+def checked_resamples(n_boot: int) -> int:
+    if n_boot != 0 and not FEWEST_RESAMPLES <= n_boot == int(n_boot):
+        raise ValueError(
+            f"n_boot = {n_boot}: expected 0 for no intervals, or at least {FEWEST_RESAMPLES}; "
+            "1000 is usual."
+        )
+    return int(n_boot)
 
 
 def _resampled(rng, n_boot, *cells):

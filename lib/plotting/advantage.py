@@ -72,6 +72,7 @@ def plot_aggregations(grid, *, middle: float, ax: Axes | None = None) -> Axes:
                 color="white" if dark else "black")  # fmt: skip
     ax.set_xticks(range(grid.shape[1]), grid.columns, rotation=30, ha="right")
     ax.set_yticks(range(grid.shape[0]), grid.index)
+    ax.set(xlabel="over the steps", ylabel="over a step's tokens")
     ax.tick_params(length=0)
     return ax
 

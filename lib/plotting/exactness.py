@@ -10,16 +10,19 @@ ARROWS = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """Where up, down, left and right point, columns before rows, rows counted downwards."""
 
 
-def plot_level(level, values, *, arrows=None, ax: Axes | None = None) -> Axes:
+def plot_level(level, values, *, limits=None, arrows=None, ax: Axes | None = None) -> Axes:
     """A grid level with a value a cell, [cells]; G is the goal, black cells are holes.
 
+    limits: ends of the colours, 0 and the largest value if None; give levels that are compared the
+        same ones. From below 0 on, red is below and blue above it.
     arrows: a move a cell, [cells], drawn where it is not None.
     """
     ax = ax or gca()
     size = int(np.sqrt(len(level.ends)))
     ends = np.array([-1 if end is None else int(end) for end in level.ends])
     shown = np.ma.masked_where(ends >= 0, values).reshape(size, size)
-    image = ax.imshow(shown, cmap="YlGnBu", vmin=0)
+    low, high = limits or (0, shown.max())
+    image = ax.imshow(shown, cmap="RdBu" if low < 0 else "YlGnBu", vmin=low, vmax=high)
     for cell, end in enumerate(ends):
         row, column = divmod(cell, size)
         if end == 1:
@@ -59,10 +62,20 @@ def plot_identity(advantages, ratios, *, weights=None, ax: Axes | None = None) -
     return ax
 
 
-def plot_spread(errors, chances, *, ax: Axes | None = None, label: str = "", arm="base") -> Axes:
-    """Errors of rewards recovered from one transition, weighted by the transitions' chances."""
+def plot_spread(
+    errors, chances, *, reach: float, ax: Axes | None = None, label: str = "", arm="base"
+) -> Axes:
+    """Errors of rewards recovered from one transition, weighted by the transitions' chances.
+
+    reach: of the bars, from -reach to reach. The middle one is around 0, so that rounding decides
+    no side. Raises ValueError for an error beyond them, which no bar would show.
+    """
     ax = ax or gca()
-    bins = np.linspace(-0.55, 0.55, 45)
+    if np.max(np.abs(errors)) > reach:
+        raise ValueError(
+            f"an error is {np.max(np.abs(errors)):.3g}, beyond the reach of {reach:.3g}"
+        )
+    bins = np.linspace(-reach, reach, 46)
     weights = np.asarray(chances) / np.sum(chances)
     ax.hist(errors, bins, weights=weights, histtype="stepfilled", alpha=0.55, label=label,
             color=COLOURS[arm])  # fmt: skip

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -103,6 +104,9 @@ def test_lines_of_before_digests_are_read_and_scored_anew(scoring, rollouts, tmp
         del line["digest"], line["revision"]
     path.write_text("".join(json.dumps(line) + "\n" for line in old))
     assert len(read_scores(tmp_path)) == 2
+    for these in (rollouts[:2], rollouts[2:]):
+        with pytest.raises(FileNotFoundError, match="no scores of these trajectories"):
+            read_scores(tmp_path, of=these)
     scoring(tmp_path, rollouts[:2])
     assert len(path.read_text().splitlines()) == 4
 
@@ -187,11 +191,66 @@ def test_a_folder_without_rollouts_is_named(tmp_path, capsys):
         (["--seams", "cut"], "--seams is only for scoring with --tokens text"),
         (["--merge", "ties"], "--merge is only for scoring with an --alpha above 0"),
         (["--alpha", "0.5", "--density", "0.1"], "--density is only for scoring with --merge ties"),
+        (["--alpha", "0.5", "--seed", "0"], "--seed is only for scoring with --merge dare"),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(file, tmp_path, capsys, options, needed):
     assert main(command(file, tmp_path / "scores", *options)) == 2
     assert needed in capsys.readouterr().err
+    assert not (tmp_path / "scores").exists()
+
+
+@pytest.mark.parametrize(
+    "option", [["--alpha", "0.5"], ["--merge", "ties"], ["--density", "0.1"], ["--seed", "0"]]
+)
+def test_without_a_reference_nothing_is_merged(file, tmp_path, capsys, option):
+    assert main(command(file, tmp_path / "scores", "--policy-only", *option, reference=False)) == 2
+    assert f"{option[0]} is only for scoring with --reference DIR" in capsys.readouterr().err
+
+
+def test_a_reference_beside_policy_only_is_refused(file, tmp_path, capsys):
+    assert main(command(file, tmp_path / "scores", "--policy-only")) == 2
+    assert "give --reference DIR, or say --policy-only" in capsys.readouterr().err
+
+
+def test_attempts_that_come_twice_and_alike_count_once_with_a_warning(file, tmp_path, whole):
+    again = tmp_path / "again.jsonl"
+    again.write_bytes(file.read_bytes())
+    name, *rest = command(file, tmp_path / "scores")
+    with pytest.warns(UserWarning, match=f"{len(whole)} attempts come twice and alike"):
+        assert main([name, str(again), *rest]) == 0
+    same(read_scores(tmp_path / "scores"), whole)
+
+
+def test_a_gpu_that_is_not_there_is_named(file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert main(command(file, tmp_path / "scores", "--gpu")) == 2
+    assert "--gpu: torch finds no GPU here" in capsys.readouterr().err
+    assert not (tmp_path / "scores").exists()
+
+
+@pytest.mark.parametrize(("option", "device"), [([], "cpu"), (["--gpu"], "cuda:3")])
+def test_models_are_loaded_where_they_are_to_run(file, tmp_path, monkeypatch, option, device):
+    loaded = []
+
+    class Process:
+        is_main_process, process_index, num_processes = True, 0, 1
+
+        def __init__(self, cpu, timeout):
+            self.device = "cpu" if cpu else "cuda:3"
+
+        local_main_process_first = wait_for_everyone = destroy_process_group = nullcontext
+
+    def load(path, *, device, **options):
+        loaded.append(device)
+        return real(path, **options)
+
+    real = lib.generation.load
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("accelerate.PartialState", Process)
+    monkeypatch.setattr("lib.generation.load", load)
+    assert main(command(file, tmp_path / "scores", *option)) == 0
+    assert loaded == [device] * 2
 
 
 def test_words_that_the_model_has_not_are_refused(rollouts, tmp_path, capsys):
