@@ -32,9 +32,6 @@ from lib.trajectory import (
     tools_key,
 )
 
-UNHURRIED = 4
-"""Of attempts played together, one in so many may write on while the others take their turn."""
-
 
 def collect(
     policy: Policy,
@@ -257,11 +254,8 @@ def roll_out(
             attempts.append(_Attempt(environment, key, max_turns))
         live = list(range(len(keys)))
         while live:
-            contexts = [attempts[i].context() for i in live]
-            replies = session.reply(live, contexts, len(live) // UNHURRIED)
+            replies = session.reply(live, [attempts[i].context() for i in live])
             for i, reply in zip(live, replies, strict=True):
-                if reply is None:
-                    continue
                 attempts[i].take(reply)
                 if attempts[i].outcome:
                     yield attempts[i].rollout(environment.name, pair, arm)

@@ -29,7 +29,7 @@ class _Session:
     def __init__(self, policy, keys, temperatures):
         self.policy, self.keys, self.heats = policy, keys, temperatures
 
-    def reply(self, rows, contexts, unfinished=0):
+    def reply(self, rows, contexts):
         return [Reply(self._say(self.keys[row], self.heats[row]), Turn(0)) for row in rows]
 
     def _say(self, key, heat):

@@ -252,18 +252,6 @@ def test_a_conversation_is_one_sequence_of_tokens(model, tokenizer, dialect):
     assert len(finishes) > 1  # not only replies that were cut off
 
 
-def test_who_is_still_writing_is_asked_again(model, tokenizer):
-    policy = local(model, Harness(), tokenizer, temperature=4.0, max_new_tokens=64)
-    whole = policy.start(MANY).reply(range(32), [ASKED] * 32)
-    session, left, found = policy.start(MANY), list(range(32)), {}
-    while left:
-        replies = session.reply(left, [ASKED] * len(left), len(left) - 1)
-        found |= {row: one for row, one in zip(left, replies, strict=True) if one is not None}
-        left = [row for row in left if row not in found]
-    assert list(found) != sorted(found)
-    assert [found[row].message for row in range(32)] == [one.message for one in whole]
-
-
 def test_what_ended_a_reply_stays_where_the_prompt_repeats_it(model, tokenizer):
     """The chat template writes the end token after a reply; the harness does not."""
     for dialect, dropped in ((ChatTemplate(tokenizer), 0), (Harness(), 1)):

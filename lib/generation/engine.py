@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -85,8 +84,6 @@ class Batch:
         self.engine = engine
         self.keys = [RolloutKey(*key).philox() for key in keys]
         self.drawn = np.zeros(len(keys), dtype=np.int64)
-        self.begun: dict[int, tuple[list[int], _Begun]] = {}
-        """Of each row in the middle of a reply, the context and what is written."""
         self.memory = (SharedMemory if engine.shares else RereadMemory)(engine.model, len(keys))
 
     def reply(
@@ -94,51 +91,39 @@ class Batch:
         rows: Sequence[int],
         contexts: Sequence[Sequence[int]],
         sampling: Sampling | Sequence[Sampling],
-        unfinished: int = 0,
-    ) -> list[Completion | None]:
+    ) -> list[Completion]:
         """One completion for each of ``rows``, numbers of this batch's rollouts.
 
         ``contexts[i]`` is the *whole* context of ``rows[i]`` as token ids. Whatever it has in
         common with that row's last context and completion is not computed again; contexts that
         several new rows share are computed once. ``sampling`` is one for all rows, or one for each.
-
-        The call ends once at most ``unfinished`` rows are in the middle of a reply: these have
-        None, and write on when they are asked for again with the same context. So others need not
-        wait for them, and a pass over few rows costs almost as much as one over many.
         """
         rows, contexts = list(rows), [list(context) for context in contexts]
         shared = isinstance(sampling, Sampling)
         settings = [sampling] * len(rows) if shared else list(sampling)
         self._check(rows, contexts, settings)
         sheet = _Sheet(settings, [self.engine.context - len(context) for context in contexts])
-        for i, row in enumerate(rows):
-            if row in self.begun:
-                sheet.resume(i, self.begun.pop(row)[1])
-        before = sheet.length.copy()
         live = np.flatnonzero(sheet.limit > 0)
         if len(live):
             with reading(self.engine.model, self.memory.implementation):
-                self._sample(live, rows, contexts, settings, sheet, unfinished)
-        self.drawn[rows] += sheet.length - before
-        for i in np.flatnonzero(sheet.reason == ""):
-            self.begun[rows[i]] = contexts[i], sheet.begun(i)
+                self._sample(live, rows, contexts, settings, sheet)
+        self.drawn[rows] += sheet.length
         return [sheet.completion(i, self.engine.tokenizer) for i in range(len(rows))]
 
-    def _sample(self, active, rows, contexts, settings, sheet, unfinished):
-        read = [contexts[i] + sheet.written(i) for i in active]
-        order, logits = self.memory.begin([rows[i] for i in active], read)
+    def _sample(self, active, rows, contexts, settings, sheet):
+        order, logits = self.memory.begin([rows[i] for i in active], [contexts[i] for i in active])
         active = active[order]
         chooser = Chooser(
             settings=[settings[i] for i in active],
             keys=[self.keys[rows[i]] for i in active],
             drawn=[self.drawn[rows[i]] for i in active],
-            contexts=[read[i] for i in order],
+            contexts=[contexts[i] for i in active],
             device=logits.device,
         )
         while True:
             choice = chooser.choose(logits)
             alive = sheet.write(active, choice, self.engine.tokenizer)
-            if alive.sum() <= unfinished:
+            if not alive.any():
                 return
             tokens = choice.tokens.cpu().numpy()
             if not alive.all():
@@ -164,22 +149,8 @@ class Batch:
                     f"the context of row {row} must hold token ids from 0 to {vocabulary - 1}, "
                     "at least one"
                 )
-            if row in self.begun and context != self.begun[row][0]:
-                raise ValueError(
-                    f"row {row} is in the middle of its reply: ask for it again with the context "
-                    "that it began with"
-                )
         if self.engine.tokenizer is None and any(s.stop for s in settings):
             raise ValueError("stop strings need a tokenizer: give Engine(model, tokenizer)")
-
-
-class _Begun(NamedTuple):
-    """What a row has written of a reply that is not finished; a value a token, but for ``ties``."""
-
-    tokens: np.ndarray
-    log_probs: np.ndarray
-    log_probs_at_1: np.ndarray
-    ties: int
 
 
 class _Sheet:
@@ -200,23 +171,6 @@ class _Sheet:
         for row, setting in zip(self.eos, settings, strict=True):
             row[: len(setting.eos)] = setting.eos
         self.stopping = np.array([bool(s.stop) for s in settings], dtype=bool)
-
-    def resume(self, row, begun):
-        """Put back what a row had written before."""
-        count = len(begun.tokens)
-        self.tokens[row, :count] = begun.tokens
-        self.log_probs[row, :count] = begun.log_probs
-        self.log_probs_at_1[row, :count] = begun.log_probs_at_1
-        self.length[row], self.ties[row] = count, begun.ties
-
-    def begun(self, row):
-        """What a row has written, for `resume`."""
-        columns = (self.tokens, self.log_probs, self.log_probs_at_1)
-        return _Begun(*(x[row, : self.length[row]].copy() for x in columns), self.ties[row])
-
-    def written(self, row):
-        """The tokens of a row so far."""
-        return self.tokens[row, : self.length[row]].tolist()
 
     def write(self, active, choice, tokenizer):
         """Add a token to each row of ``active``, [n]; returns which of them go on, bool [n]."""
@@ -246,9 +200,6 @@ class _Sheet:
         return any(s in text for s in strings)
 
     def completion(self, row, tokenizer):
-        """Of a finished row; None of another."""
-        if not self.reason[row]:
-            return None
         tokens = self.tokens[row, : self.length[row]]
         reason, text, stop = str(self.reason[row]), "", ""
         if tokenizer is not None:

@@ -83,14 +83,6 @@ class _Said(NamedTuple):
     ending: int
 
 
-class _Asked(NamedTuple):
-    """What a rollout replies to, until its reply is finished."""
-
-    context: Context
-    prompt: str
-    prompt_ids: list[int]
-
-
 class _Local:
     def __init__(self, policy: LocalPolicy, keys, sampling: "list[Sampling]"):
         self.dialect, self.sampling = policy.dialect, sampling
@@ -98,27 +90,15 @@ class _Local:
         self.tokenizer = policy.engine.tokenizer
         self.batch = policy.engine.open(keys)
         self.last: dict[int, _Said] = {}
-        self.asked: dict[int, _Asked] = {}
 
-    def reply(
-        self, rows: Sequence[int], contexts: Sequence[Context], unfinished: int = 0
-    ) -> list[Reply | None]:
-        for row, context in zip(rows, contexts, strict=True):
-            if row not in self.asked or self.asked[row].context != context:
-                prompt = self.dialect.prompt(context)
-                self.asked[row] = _Asked(context, prompt, self._tokens(row, prompt))
-        completions = self.batch.reply(
-            rows,
-            [self.asked[row].prompt_ids for row in rows],
-            [self.sampling[row] for row in rows],
-            unfinished,
-        )
-        replies: list[Reply | None] = []
-        for row, context, written in zip(rows, contexts, completions, strict=True):
-            if written is None:
-                replies.append(None)
-                continue
-            _, prompt, read = self.asked.pop(row)
+    def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
+        prompts = [self.dialect.prompt(context) for context in contexts]
+        ids = [self._tokens(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
+        completions = self.batch.reply(rows, ids, [self.sampling[row] for row in rows])
+        replies = []
+        for row, context, prompt, read, written in zip(
+            rows, contexts, prompts, ids, completions, strict=True
+        ):
             ending = self._ending(written)
             self.last[row] = _Said(prompt.replace(BREAK, ""), read, written.tokens, ending)
             turn = Turn(

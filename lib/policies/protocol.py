@@ -51,14 +51,8 @@ class Reply:
 class Session(Protocol):
     """Rollouts that go on together."""
 
-    def reply(
-        self, rows: Sequence[int], contexts: Sequence[Context], unfinished: int = 0
-    ) -> list[Reply | None]:
-        """Reply to `contexts[i]` as rollout `rows[i]`, a number of the keys the session has.
-
-        At most `unfinished` of the rows may be in the middle of a reply when the others are
-        finished: these have None, and write on when they are asked again with the same context.
-        """
+    def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
+        """Reply to `contexts[i]` as rollout `rows[i]`, a number of the keys the session has."""
 
 
 class Policy(Protocol):

@@ -26,7 +26,7 @@ class _Scripted:
     def __init__(self, script, keys):
         self.script, self.keys = script, [Key(*key) for key in keys]
 
-    def reply(self, rows, contexts, unfinished=0):
+    def reply(self, rows, contexts):
         asked = zip(rows, contexts, strict=True)
         return [_as_reply(self.script(context, self.keys[row])) for row, context in asked]
 

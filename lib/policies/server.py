@@ -312,9 +312,7 @@ class _Server:
         self.policy, self.keys = policy, [Key(*key) for key in keys]
         self.turns = [0] * len(self.keys)
 
-    def reply(
-        self, rows: Sequence[int], contexts: Sequence[Context], unfinished: int = 0
-    ) -> list[Reply]:
+    def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
         def ask(number):
             row = rows[number]
             return number, self.policy.ask(contexts[number], self.keys[row], self.turns[row])

@@ -136,44 +136,6 @@ def test_a_prompt_edited_after_being_shared_is_read_again(
         assert torch.allclose(torch.tensor(reply.log_probs), expected, atol=1e-4)
 
 
-def finish(batch, rows, context, sampling, unfinished):
-    """Completions of the rows, in the order of their ends, asked for until all are there."""
-    found, left = {}, list(rows)
-    while left:
-        for row, reply in zip(
-            left, batch.reply(left, [context] * len(left), sampling, unfinished), strict=True
-        ):
-            if reply is not None:
-                found[row] = reply
-        left = [row for row in left if row not in found]
-        unfinished = min(unfinished, len(left) // 2)
-    return found
-
-
-@pytest.mark.parametrize("shares", [True, False])
-def test_a_reply_that_is_interrupted_goes_on_as_if_it_were_not(llama, prompt, keys, shares):
-    engine = Engine(llama)
-    engine.shares = shares
-    sampling = Sampling(
-        temperature=1.0, max_new_tokens=12, eos=tuple(range(12)), repetition_penalty=1.2
-    )
-    whole = engine.open(keys(16)).reply(range(16), [prompt(9)] * 16, sampling)
-    parts = finish(engine.open(keys(16)), range(16), prompt(9), sampling, unfinished=8)
-    assert list(parts) != sorted(parts)  # some have waited
-    for row, reply in enumerate(whole):
-        assert (parts[row].tokens, parts[row].reason) == (reply.tokens, reply.reason)
-        assert torch.allclose(
-            torch.tensor(parts[row].log_probs), torch.tensor(reply.log_probs), atol=1e-4
-        )
-
-
-def test_a_reply_goes_on_only_where_it_began(llama, prompt, keys):
-    batch, sampling = Engine(llama).open(keys(2)), Sampling(temperature=1.0, max_new_tokens=9)
-    assert batch.reply([0, 1], [prompt(5)] * 2, sampling, unfinished=2) == [None, None]
-    with pytest.raises(ValueError, match="row 1 is in the middle of its reply"):
-        batch.reply([1], [prompt(6)], sampling)
-
-
 def test_finished_rows_are_dropped(llama, prompt, keys):
     rows = []
     handle = llama.model.embed_tokens.register_forward_hook(
