@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lib.importers.folders import digest, files_below
 from lib.importers.lm_eval_responses import Responses, verdicts
-from lib.importers.log import Attempt, Counted, Imported, collect
+from lib.importers.log import Attempt, Counted, Imported, Tried, collect
 from lib.importers.records import NONE, Alike, get, json_document, json_lines
 from lib.importers.reports import ImportReport, one_document
 from lib.importers.scores import choose, error_measure, measures_errors
@@ -328,14 +328,14 @@ def _of_filter(file, filter, report, asked):
 
 
 def _attempts(rows, metrics, report, numbered_on):
-    for record, (read, file, benchmark, task) in enumerate(rows):
+    for read, file, benchmark, task in rows:
         metric = metrics[file]
         where = f"{read.place}, {metric!r}"
         n, scored = len(read.texts), len(read.kept) if read.listed else 1
         if scored > n or scored == 0:
             raise OutcomesError(f"{read.place}: {scored} filtered responses of {n}.")
         value = get(read.row, metric, (int, float, bool, NONE), read.place)
-        passed = [None] * scored
+        passed = ["not scored"] * scored
         if value is not None and value == value:
             passed = verdicts(value, read, metric, where, report)
         if isinstance(passed, int):
@@ -354,18 +354,14 @@ def _attempts(rows, metrics, report, numbered_on):
                 "attempt. To have all scored, run lm_eval with the filter take_first_k."
             )
         rest = f"not among the {scored} of {n} responses that were scored"
-        for number in range(n):
-            verdict_on = passed[number] if number < scored else None
-            reason = "not scored" if number < scored else rest
-            yield Attempt(
-                task,
-                None if numbered_on else number,
-                verdict_on,
-                reason if verdict_on is None else None,
-                partial(read.messages, number),
-                benchmark,
-                None if numbered_on else record,
-            )
+        told = [*passed, *[rest] * (n - scored)]
+        if not numbered_on:
+            yield Tried(task, told, read.messages, benchmark)
+            continue
+        for number, one in enumerate(told):
+            passed, reason = (one, None) if type(one) is bool else (None, one)
+            messages = partial(read.messages, number)
+            yield Attempt(task, None, passed, reason, messages, benchmark)
 
 
 def _metrics(row, place) -> list[str]:

@@ -98,7 +98,7 @@ def validate(
                 )
             table[column] = given
         table[column] = check.names(table, column)
-    if {"rl", "post"} <= set(table["arm"]):
+    if {"rl", "post"} <= set(table["arm"].unique()):
         raise OutcomesError(
             f"{source}: has the arms 'rl' and 'post', which mean the same. Rename one of them."
         )
