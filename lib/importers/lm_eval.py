@@ -278,9 +278,9 @@ def _chosen(files, filters, report, asked, benchmark):
     apart = benchmark is not None and len({_task(file) for file in files}) > 1
     first = {}
     for file in files:
+        of, inside = benchmark or _task(file), f"{_task(file)}/" if apart else ""
         for read in _of_filter(file, filters[file], report, asked):
-            task = f"{_task(file)}/{read.doc}" if apart else str(read.doc)
-            key = benchmark or _task(file), task
+            key = of, f"{inside}{read.doc}"
             known, place = first.setdefault(key, (read.document, read.place))
             if not one_document(known, read.document):
                 raise OutcomesError(

@@ -36,7 +36,7 @@ class Responses:
             )
         likelihood = type(resps[0][0]) is list  # [log-likelihood, whether greedy], not a text
         responses = [*resps[0], *(kept[0] if type(kept[0]) is list else kept)]
-        if not likelihood and any(type(text) is not str for text in responses):
+        if not likelihood and not set(map(type, responses)) <= {str}:
             raise OutcomesError(f"{place}: expected text in 'resps' and 'filtered_resps'.")
         self.single = len(resps) == 1 and not likelihood  # else a request for each choice
         self.texts = resps[0] if self.single else [""]
@@ -104,7 +104,7 @@ def _successes(value, n, metric, read, where, report) -> int:
     c = round(value * n) if math.isfinite(value) else -1
     if not 0 <= c <= n or abs(value * n - c) > 1e-6:
         raise OutcomesError(f"{where}: {value} is no share of {n} responses.")
-    if metric == "exact_match" and c not in _possible(read):
+    if metric == "exact_match" and c != read.kept.count(read.target) and c not in _possible(read):
         raise OutcomesError(
             f"{where}: says that {c} of {n} responses are right, which 'filtered_resps' "
             f"contradicts: {read.kept.count(read.target)} are the target, and equal ones are right "

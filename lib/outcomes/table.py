@@ -171,7 +171,8 @@ class _Check:
     def names(self, table, column) -> pd.Series:
         values = table[column]
         if isinstance(values.dtype, pd.StringDtype):  # equal texts are equally good names
-            good = values.isin([name for name in values.unique() if is_name(name)])
+            bad = [name for name in values.dropna().unique() if not is_name(name)]
+            good = values.notna() & ~values.isin(bad)
         else:
             good = values.map(is_name).astype(bool)
         self.refuse(~good, column, values, "a name: text that UTF-8 can write, or a whole number")
