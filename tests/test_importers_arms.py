@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from lib import ROOT, importers, notebook_parameters, report
+from lib import ROOT, importers, notebook_parameters, outcomes, report
 from lib.outcomes import OutcomesError
 
 EXAMPLES = ROOT / "data" / "examples"
@@ -48,6 +48,24 @@ def test_one_log_packed_for_an_arm_has_a_row(tmp_path):
     (tmp_path / "post.jsonl.gz").write_bytes(gzip.compress(content))
     two = [load("lists/base.jsonl"), importers.load(tmp_path / "post.jsonl.gz")]
     assert differing(*two) == ["log"]
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_one_log_in_two_formats_has_a_row(tmp_path, counted):
+    table = outcomes.read(EXAMPLES / "base.jsonl").drop(columns="arm")
+    table.to_csv(tmp_path / "base.csv", index=False)
+    table = outcomes.counts(table.assign(arm="base")) if counted else table
+    table.drop(columns="arm", errors="ignore").to_parquet(tmp_path / "post.parquet")
+    two = [importers.load(tmp_path / name) for name in ("base.csv", "post.parquet")]
+    assert differing(*two) == ["outcomes"]
+
+
+def test_two_logs_may_both_fail_everywhere(tmp_path):
+    for arm, why in (("base", "too long"), ("post", "wrong")):
+        rows = [{"task": f"t{i}", "passed": False, "reason": why, "attempt": 0} for i in range(40)]
+        (tmp_path / f"{arm}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    two = [importers.load(tmp_path / f"{arm}.jsonl") for arm in ("base", "post")]
+    assert differing(*two) == []
 
 
 def test_a_file_of_both_arms_may_be_given_twice(tmp_path):

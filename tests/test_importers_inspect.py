@@ -134,3 +134,19 @@ def test_a_log_that_packs_as_chats_do_is_read_a_sample_at_a_time(tmp_path, log):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 6 * sample
+
+
+def test_a_null_for_a_score_is_a_missing_one(tmp_path, log):
+    log["samples"][3]["scores"]["match"] |= {"value": None, "metadata": {"unscored_reason": "late"}}
+    del log["samples"][4]["scores"]["match"]
+    missing = load(tmp_path, log).report.missing
+    assert missing == {"not scored: late": 1, "not scored": 1}
+
+
+def test_scores_that_are_missing_offer_no_choice(tmp_path, log):
+    for sample in log["samples"]:
+        sample["scores"] = {"judge": {"value": {"right": True}}}
+    log["samples"][3]["scores"]["judge"]["value"] = None
+    imported = load(tmp_path, log, scorer=None)
+    assert imported.report.scorer == "judge/right"
+    assert imported.report.missing == {"not scored": 1}

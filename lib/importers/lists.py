@@ -12,9 +12,8 @@ from lib.importers.log import Imported, Tried, Untried, collect
 from lib.importers.records import Alike, get, json_rows
 from lib.importers.reports import ImportReport
 from lib.importers.scores import choose
-from lib.importers.wording import shown
 from lib.outcomes import OutcomesError, contents
-from lib.outcomes.values import as_passed
+from lib.outcomes.values import as_passed, shown
 
 FLAGS = ("is_correct", "is_corrects", "correct", "corrects", "passed", "is_passed", "labels")
 TASKS = ("task_id", "task", "id", "unique_id", "problem_id", "question_id", "example_id", "uuid")

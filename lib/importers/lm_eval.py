@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lib.importers.folders import digest, files_below
+from lib.importers.folders import files_below
 from lib.importers.lm_eval_responses import Responses, verdicts
 from lib.importers.log import Attempt, Counted, Imported, Tried, collect
 from lib.importers.records import NONE, Alike, get, json_document, json_lines
 from lib.importers.reports import ImportReport, one_document
 from lib.importers.scores import choose, error_measure, measures_errors
 from lib.importers.wording import option, shortened
-from lib.outcomes import OutcomesError
+from lib.outcomes import OutcomesError, contents
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl(\.gz)?$")
 _UNTOLD = "not recorded"
@@ -151,10 +151,10 @@ def _runs(path, files, reruns, report) -> list[Path]:
 
 
 def _without_copies(files, report) -> list[Path]:
-    """The files without those that are another of their task to the byte, as no two runs are."""
+    """The files without those that hold the same as another of their task, as no two runs do."""
     held, first = Counter(map(_task, files)), {}
     for file in files:
-        of = (_task(file), digest(file) if held[_task(file)] > 1 else "")
+        of = (_task(file), contents.digest(file) if held[_task(file)] > 1 else "")
         if first.setdefault(of, file) is not file:
             report.skipped[f"file {file} is a copy of {first[of]}"] += 1
     return list(first.values())

@@ -9,6 +9,7 @@ from lib.importers.records import NONE, get
 from lib.importers.reports import ImportReport
 from lib.importers.scores import verdict
 from lib.outcomes import OutcomesError
+from lib.outcomes.values import is_utf8, shown
 from lib.trajectory import Message
 
 _SHARES = ("exact_match", "pass@1", "pass_at_1")
@@ -24,6 +25,11 @@ class Responses:
         self.doc = get(row, "doc_id", (int,), place)
         target = get(row, "target", _TARGETS, place)
         self.target = target if type(target) is str else json.dumps(target)
+        if not is_utf8(self.target):
+            raise OutcomesError(
+                f"{place}, 'target': got {shown(target)}, which UTF-8 cannot write; expected the "
+                "text of the answer. Fetch the file again, or mend the line."
+            )
         hashed = row.get("doc_hash")
         self.document = hashed if type(hashed) is str else None, _short(self.target)
         resps = get(row, "resps", (list,), place)
@@ -54,7 +60,7 @@ class Responses:
 
 
 def _short(text) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _request(arguments):

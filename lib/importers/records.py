@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lib.importers.wording import shown
 from lib.outcomes import OutcomesError, contents
+from lib.outcomes.values import shown
 
 _LONGEST_NUMBER = 300
 """Digits of a whole number that a float can still hold."""

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from lib.importers.reports import ImportReport
-from lib.importers.wording import option, shown
+from lib.importers.wording import option
 from lib.outcomes import OutcomesError
+from lib.outcomes.values import shown
 
 _LOWER_IS_BETTER = re.compile(
     r"(^|[^a-z])(wer|cer|ter|mer|perplexity|ppl|bits_per_byte|bpb|brier|nll|loss|mse|rmse|mae|ece|"

@@ -2,6 +2,7 @@
 
 import codecs
 import gzip
+import hashlib
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,6 +76,12 @@ def document(path: Path) -> bytes:
             "document that fits into memory; split it, or turn it into JSON lines."
         )
     return content
+
+
+def digest(path: Path) -> str:
+    """What two files have in common only where they hold the same, packed or not."""
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def starts_with(path: Path, mark: bytes) -> bool:
