@@ -501,6 +501,22 @@ def test_a_stray_quote_does_not_swallow_rows(tmp_path, mark):
         outcomes.read(path, arm="base")
 
 
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("task,attempt,passed,note,reason", ['a,0,1,,"x', 'a,1,0,well,y"', "a,2,1,,"]),
+        ("task,attempt,passed,note,reason", ['a,0,,,"x', 'a,1,0,well,y"', "a,2,1,,"]),
+        ("task,passed,reason", ['a,1,"x', 'a,,y"', "b,1,"]),
+        ("task,passed,reason", ['a,,"x', 'a,1,y"', "b,1,"]),
+    ],
+)
+def test_a_stray_quote_beside_a_blank_swallows_nothing(tmp_path, header, rows):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([header, *rows, ""]))
+    with pytest.raises(OutcomesError, match=r"lines 2 to 3: .*and line 3, .* looks like a row"):
+        outcomes.read(path, arm="base")
+
+
 def test_a_reason_may_have_lines_and_commas(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('task,attempt,passed,reason\na,0,,"Error:\n  f(a, 1, b, c)\nx,y"\na,1,1,\n')
