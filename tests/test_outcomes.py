@@ -329,7 +329,7 @@ BAD_FILES = {
     "no such column": (
         "t.csv",
         b"id,score\na,1\n",
-        r"no column 'task', 'n', 'c'; it has 'id', 'score'",
+        r"no column 'task', 'passed'; it has 'id', 'score'.*--column task=\.\.\. --column passed",
     ),
     "flags of the wrong type": (
         "t.jsonl",

@@ -159,13 +159,17 @@ class _Check:
 
     def need(self, table, columns):
         absent = [column for column in columns if column not in table]
+        if absent and not {"passed", "n", "c"} & set(table):
+            absent = [*(name for name in absent if name == "task"), "passed"]
         if absent:
+            named = ", ".join(f'"{name}": "..."' for name in absent)
+            told = " ".join(f"--column {name}=..." for name in absent)
             raise OutcomesError(
                 f"{self.source}: no column {', '.join(map(repr, absent))}; it has "
                 f"{', '.join(map(repr, self.has))}. Expected task with passed (attempts), "
                 "task_id with pass_flags, task with n and c (counts), or n, c and tasks (a "
-                'histogram). If it has other names, say them: columns={"task": "..."} (on the '
-                "command line: --column task=...)."
+                f"histogram). If it has other names, say them: columns={{{named}}} (on the "
+                f"command line: {told})."
             )
 
     def names(self, table, column) -> pd.Series:
