@@ -150,3 +150,8 @@ def test_scores_that_are_missing_offer_no_choice(tmp_path, log):
     imported = load(tmp_path, log, scorer=None)
     assert imported.report.scorer == "judge/right"
     assert imported.report.missing == {"not scored": 1}
+
+
+def test_a_log_without_samples_has_no_score_to_choose(tmp_path, log):
+    with pytest.raises(OutcomesError, match=r"log\.json: no score 'match'; it has none"):
+        load(tmp_path, log | {"samples": []})

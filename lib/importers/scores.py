@@ -26,11 +26,12 @@ def choose(candidates: Iterable[str], given: str | None, argument: str, what: st
     head, of, rest = what.partition(" of ")
     said = f"several {head}s{of}{rest}" if candidates else f"no {what}"
     said = f"{said} ({listed})." if given is None else f"no {what} {given!r}; it has {listed}."
-    hint = (
-        f" Choose one: {option(argument, candidates[0])}; for one arm alone, base.{argument}=... "
-        f"or post.{argument}=..."
-    )
-    raise OutcomesError(f"{place}: {said}{hint if candidates else ''}")
+    if candidates:
+        said += (
+            f" Choose one: {option(argument, candidates[0])}; for one arm alone, "
+            f"base.{argument}=... or post.{argument}=..."
+        )
+    raise OutcomesError(f"{place}: {said}")
 
 
 def verdict(value: Any, place: str, report: ImportReport) -> bool:
