@@ -262,8 +262,8 @@ _HOW_TO_READ = """\
 - A(K) adds up, over budgets k, how much coverage is still missing at k compared with K attempts.
   S(K) is its share of the most it could be, given pass@1, and it is undefined where pass@1 is 1.
 - The tax, Tax_A or Tax_S, is that of the base minus that of the post-trained arm: positive means
-  that post-training paid for pass@1 with coverage. It changes with K: compare it at one K only. Where
-  none was chosen, K is the fewest scored attempts of a task, in both arms (128 at most).
+  that post-training paid for pass@1 with coverage. It changes with K: compare it at one K only.
+  Where none was chosen, K is the fewest scored attempts of a task, in both arms (128 at most).
 - k\\* is the budget from which the base's coverage stays ahead.
 - *Never*, *sometimes* and *always* count tasks by the attempts observed, of which none, some or all
   succeeded; that is not what is impossible or certain. *At the extremes* is the share of tasks that
