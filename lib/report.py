@@ -200,7 +200,8 @@ def overview(studies: Sequence[claims.Study]) -> Figure:
 def _section(study, picture) -> str:
     comparison, tax = study
     K = tax.K
-    tasks = f"{len(comparison.base.c)} tasks" if tax.paired else "A histogram of tasks"
+    size = len(comparison.base.c)
+    tasks = f"{size} task{'s' if size > 1 else ''}" if tax.paired else "A histogram of tasks"
     categories = tables.category_table([study]).drop(columns=["benchmark", "pair"])
     return "\n".join(
         [
@@ -254,7 +255,7 @@ def _advice(tax) -> list[str]:
     ]
 
 
-_HOW_TO_READ = """\
+_HOW_TO_READ = f"""\
 ## How to read this
 
 - *Coverage*, pass@k, is the chance that at least one of k attempts at a task succeeds;
@@ -263,7 +264,8 @@ _HOW_TO_READ = """\
   S(K) is its share of the most it could be, given pass@1, and it is undefined where pass@1 is 1.
 - The tax, Tax_A or Tax_S, is that of the base minus that of the post-trained arm: positive means
   that post-training paid for pass@1 with coverage. It changes with K: compare it at one K only.
-  Where none was chosen, K is the fewest scored attempts of a task, in both arms (128 at most).
+  Where none was chosen, K is the fewest scored attempts of a task, in both arms
+  ({claims.LARGEST_DEFAULT_K} at most).
 - k\\* is the budget from which the base's coverage stays ahead.
 - *Never*, *sometimes* and *always* count tasks by the attempts observed, of which none, some or all
   succeeded; that is not what is impossible or certain. *At the extremes* is the share of tasks that

@@ -155,3 +155,9 @@ def test_scores_that_are_missing_offer_no_choice(tmp_path, log):
 def test_a_log_without_samples_has_no_score_to_choose(tmp_path, log):
     with pytest.raises(OutcomesError, match=r"log\.json: no score 'match'; it has none"):
         load(tmp_path, log | {"samples": []})
+
+
+def test_a_plan_out_of_all_proportion_is_refused(tmp_path, log):
+    log["eval"]["config"]["epochs"] = 10**9
+    with pytest.raises(OutcomesError, match=r"1000000000 epochs, of which \d+ are not in the log"):
+        load(tmp_path, log)

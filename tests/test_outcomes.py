@@ -623,3 +623,20 @@ def test_benchmarks_of_two_names_say_how_to_name_them(tmp_path):
     ]
     with pytest.raises(OutcomesError, match="--choose benchmark=NAME"):
         outcomes.comparisons(pd.concat(cells))
+
+
+def test_a_count_beyond_all_floats_is_refused(tmp_path):
+    pd.DataFrame({"task": ["a"], "n": [2**60], "c": [1]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(OutcomesError, match=r"'n': got 1152921504606846976, .* up to 2\^53"):
+        outcomes.read(tmp_path / "t.parquet", arm="base")
+
+
+def test_a_row_of_a_histogram_has_no_more_tasks_than_benchmarks_have():
+    with pytest.raises(OutcomesError, match=r"column 'tasks': got 1000000000, expected at most"):
+        outcomes.validate(pd.DataFrame({"tasks": [10**9], "n": [8], "c": [1]}), arm="base")
+
+
+def test_tasks_without_a_score_in_both_arms_are_not_taken_for_other_names():
+    base, post = arm("base", a=(0, 0), b=(1, 2)), arm("post", a=(1, 2), b=(0, 0))
+    with pytest.raises(OutcomesError, match=r"no task has a scored .* 1 have one in base, 1 in po"):
+        outcomes.align(base, post)

@@ -268,6 +268,10 @@ def _number(value, place) -> float:
     )
 
 
+_MOST_ABSENT = 10**6
+"""Planned attempts without a sample that are still listed one by one; no run lacks as many."""
+
+
 def _absent(header, samples, report, path):
     """Samples that were to be run, by the header, and are not in the log."""
     spec, place = header["eval"], f"{path}, eval"
@@ -285,6 +289,12 @@ def _absent(header, samples, report, path):
         raise OutcomesError(
             f"{unknown.place}: sample {unknown.id!r} of epoch {unknown.epoch} is none of the "
             f"{len(ids)} samples and {epochs} epochs that the header lists."
+        )
+    absent = len(ids) * epochs - len(there)
+    if absent > _MOST_ABSENT:
+        raise OutcomesError(
+            f"{place}: plans {len(ids)} samples in {epochs} epochs, of which {absent} are not in "
+            f"the log; expected no more than {_MOST_ABSENT}. Is the file a part of a log?"
         )
     for name in ids:
         for epoch in range(1, epochs + 1):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from lib.outcomes.values import as_passed, as_text, as_whole, is_name, shown
+from lib.outcomes.values import LARGEST, as_passed, as_text, as_whole, is_name, shown
 
 CELL = ["benchmark", "pair", "arm"]
 _ALIASES = {"task_id": "task", "rollouts": "n", "successes": "c"}
@@ -186,8 +186,8 @@ class _Check:
         values = table[column]
         if values.dtype.kind not in "iu":  # those are whole numbers already
             values = values.astype(object).map(as_whole).astype(object)
-        bad = values.isna() | (values.fillna(least) < least)
-        expected = f"a whole number of at least {least} (a count, never a rate or blank)"
+        bad = values.isna() | (values.fillna(least) < least) | (values.fillna(least) > LARGEST)
+        expected = f"a whole number of at least {least} (a count up to 2^53, never a rate or blank)"
         self.refuse(bad, column, table[column], expected)
         return values.astype("int64")
 
@@ -288,6 +288,10 @@ def _counts(table, check):
     return table
 
 
+_MOST_TASKS = 10**7
+"""Tasks in a row of a histogram; each has a place in a resample, and no benchmark has as many."""
+
+
 def _histogram(table, check):
     check.need(table, ["n", "c", "tasks"])
     names = _texts(table["task"]) if "task" in table else pd.Series(None, table.index, dtype="str")
@@ -295,6 +299,7 @@ def _histogram(table, check):
     check.refuse(names.notna(), "task", names, expected)
     table["task"] = names
     table["tasks"] = check.whole(table, "tasks", 0)
+    check.refuse(table["tasks"] > _MOST_TASKS, "tasks", table["tasks"], f"at most {_MOST_TASKS}")
     return _checked_n_c(table, check)
 
 
