@@ -23,6 +23,9 @@ LARGEST_RATIO = 100
 SMALL = 2**22
 """Bytes unpacked that are harmless at any ratio, which a log of a few like samples can reach."""
 
+_AT_ONCE = 2**17
+"""Bytes read at once: many lines of logs are longer than what is usual."""
+
 _PACKED = b"\x1f\x8b"
 
 
@@ -38,7 +41,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     Raises OutcomesError for a gzip file that is none, or not whole.
     """
     try:
-        with gzip.open(path) if _is_packed(path) else path.open("rb") as file:
+        with gzip.open(path) if _is_packed(path) else path.open("rb", _AT_ONCE) as file:
             yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise OutcomesError(
