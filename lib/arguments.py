@@ -8,6 +8,15 @@ from pathlib import Path
 
 from lib import ROOT
 
+_DIALECTS = ("harness", "plain", "chat", "words")
+_PARSERS = ("robust", "paper", "exact")
+
+OF_TEXT = {"dialect": "harness", "parser": None, "thinking": False, "seams": "refuse"}
+"""Options of `score` that are for text, and what each is where it is not given."""
+
+OF_MERGING = {"alpha": 0.0, "merge": "linear", "density": 0.2, "seed": 0}
+"""Options of `score` that are for a merged reference, and what each is where it is not given."""
+
 
 def batch(add):
     add(
@@ -77,7 +86,7 @@ def collect(add):
         help="folder, .gguf file, or smollm2-135m-instruct or gemma-3-270m (make models); with "
         "--server, the name that the server has for it",
     )
-    add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the collection")
+    _out(add, "the collection")
     add("-n", type=positive, default=128, help="attempts a task (default: 128)")
     add(
         "--tasks",
@@ -87,15 +96,8 @@ def collect(add):
     )
     add("--pair", help="name in the table of outcomes (default: the model's)")
     add("--arm", default="base", help="name in the table of outcomes (default: base)")
-    add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
-    add(
-        "--dialect",
-        choices=("harness", "plain", "chat", "words"),
-        default="harness",
-        help="words: that of the models made in the lab (default: %(default)s)",
-    )
-    _parser(add)
-    add("--thinking", action="store_true", help="let the model reason first (chat)")
+    _seed(add)
+    _spoken(add, "harness")
     add("--temperature", type=float, default=0.7, help="(default: 0.7)")
     add("--top-p", type=float, default=0.95, help="(default: 0.95)")
     add("--top-k", type=int, default=0, help="0 keeps all (default)")
@@ -114,7 +116,7 @@ def collect(add):
         metavar="TOKENS",
         help="longest context of a model here (default: the model's own)",
     )
-    add("--gpu", action="store_true", help="run the model on the GPU")
+    _gpu(add)
     add("--server", metavar="URL", help="an OpenAI-compatible address, http://.../v1")
     add(
         "--server-kind",
@@ -155,12 +157,32 @@ def _choice(text):
     return name, (value.split(",") if chosen == "ignore" else value)
 
 
-def _parser(add):
+def _out(add, what):
+    add("-o", "--out", type=Path, required=True, metavar="DIR", help=f"folder of {what}")
+
+
+def _seed(add):
+    add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
+
+
+def _gpu(add):
+    add("--gpu", action="store_true", help="run the model, or both, on the GPU")
+
+
+def _spoken(add, default):
+    """How a model is spoken to, and how its calls are read."""
+    add(
+        "--dialect",
+        choices=_DIALECTS,
+        default=default,
+        help="how the model is spoken to; words: as those made in the lab (default: %(default)s)",
+    )
     add(
         "--parser",
-        choices=("robust", "paper", "exact"),
+        choices=_PARSERS,
         help="reads calls, in all dialects but words (default: robust)",
     )
+    add("--thinking", action="store_true", help="let the model reason first (chat)")
 
 
 def positive(text):
@@ -173,7 +195,7 @@ def positive(text):
 def train(add):
     add("model", metavar="MODEL", help="folder of safetensors, of the lab or real")
     add("world", metavar="WORLD", help="frozenlake, sokoban, desk, or a benchmark such as bfcl:...")
-    add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the run")
+    _out(add, "the run")
     add("--algorithm", choices=("grpo", "ppo"), default="grpo", help="(default: grpo)")
     add(
         "--sampler",
@@ -196,14 +218,7 @@ def train(add):
     add("--tau", type=float, help="largest factor of PTGS (ptgs; default: 1.5)")
     add("--pivot-start", type=float, help="(ptgs; default: 0.25)")
     add("--pivot-end", type=float, help="(ptgs; default: 0.5)")
-    add(
-        "--dialect",
-        choices=("words", "harness", "plain", "chat"),
-        default="words",
-        help="how the model is spoken to; words is that of the lab's own models (default)",
-    )
-    _parser(add)
-    add("--thinking", action="store_true", help="let the model reason first (chat)")
+    _spoken(add, "words")
     add(
         "--tasks",
         type=positive,
@@ -225,9 +240,9 @@ def train(add):
     ):
         add(f"--{name}", type=kind, help=f"{told} (default: {usual})")
     add("--reward", choices=("passed", "return"), help="(default: passed)")
-    add("--seed", type=int, default=0, help="of all random numbers (default: 0)")
+    _seed(add)
     add("--lora", type=positive, metavar="RANK", help="train adapters of this rank; needs peft")
-    add("--gpu", action="store_true", help="run the model on the GPU")
+    _gpu(add)
 
 
 def score(add):
@@ -241,7 +256,7 @@ def score(add):
     add("--policy", required=True, metavar="DIR", help="folder of safetensors, or .gguf file")
     add("--reference", metavar="DIR", help="its base, or an earlier checkpoint")
     add("--policy-only", action="store_true", help="log-probs and confidence, without a reference")
-    add("-o", "--out", type=Path, required=True, metavar="DIR", help="folder of the scores")
+    _out(add, "the scores")
     add(
         "--tokens",
         choices=("stored", "text"),
@@ -250,26 +265,30 @@ def score(add):
     )
     add(
         "--dialect",
-        choices=("harness", "plain", "chat", "words"),
-        help="how the text is written (text; default: harness)",
+        choices=_DIALECTS,
+        help=f"how the text is written (text; default: {OF_TEXT['dialect']})",
     )
-    add("--parser", choices=("robust", "paper", "exact"), help="not of words (text)")
+    add("--parser", choices=_PARSERS, help="not of words (text)")
     add("--thinking", action="store_true", help="let the template show reasoning (text, chat)")
     add(
         "--seams",
         choices=("refuse", "cut"),
-        help="where a token would join prompt and action: stop (default), or tokenise apart (text)",
+        help="where a token would join prompt and action: stop, or tokenise apart (text; default: "
+        f"{OF_TEXT['seams']})",
     )
     add("--context", type=positive, metavar="TOKENS", help="longest context (default: the models')")
     add(
         "--top-k", type=positive, default=20, help="tokens that confidence is made of (default: 20)"
     )
-    add("--alpha", type=float, help="merge the reference this far to the policy (default: 0)")
-    add("--merge", choices=("linear", "ties", "dare"), help="with --alpha (default: linear)")
-    add("--density", type=float, help="of TIES and DARE (default: 0.2)")
-    add("--seed", type=int, help="of DARE (default: 0)")
+    for name, kind, told in (
+        ("alpha", {"type": float}, "merge the reference this far to the policy"),
+        ("merge", {"choices": ("linear", "ties", "dare")}, "with --alpha"),
+        ("density", {"type": float}, "of TIES and DARE"),
+        ("seed", {"type": int}, "of DARE"),
+    ):
+        add(f"--{name}", **kind, help=f"{told} (default: {OF_MERGING[name]})")
     add("--tokens-at-once", type=positive, default=4096, help="of a forward pass (default: 4096)")
-    add("--gpu", action="store_true", help="run the models on the GPU")
+    _gpu(add)
 
 
 def _shard(text):

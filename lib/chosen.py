@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 from lib import ROOT, manifest
+from lib.arguments import OF_MERGING, OF_TEXT
 
 
 def check_options(arguments):
@@ -39,10 +40,6 @@ def check_server(arguments):
         raise ValueError("--api-key-env is for a server: give its address, --server URL")
 
 
-_OF_TEXT = {"dialect": "harness", "parser": None, "thinking": False, "seams": "refuse"}
-_OF_MERGING = {"alpha": 0.0, "merge": "linear", "density": 0.2, "seed": 0}
-
-
 def check_scoring(arguments):
     """Refuse options of `score` that would be ignored, and set the others to their defaults."""
     if (arguments.reference is None) != arguments.policy_only:
@@ -51,8 +48,8 @@ def check_scoring(arguments):
             "--policy-only for the policy's log-probs and confidence alone"
         )
     for names, used, needed in (
-        (_OF_TEXT, arguments.tokens == "text", "--tokens text"),
-        (_OF_MERGING, not arguments.policy_only, "--reference DIR"),
+        (OF_TEXT, arguments.tokens == "text", "--tokens text"),
+        (OF_MERGING, not arguments.policy_only, "--reference DIR"),
         (("merge", "density", "seed"), arguments.alpha, "an --alpha above 0"),
         (("density",), arguments.merge in ("ties", "dare"), "--merge ties or dare"),
         (("seed",), arguments.merge == "dare", "--merge dare"),
@@ -64,7 +61,7 @@ def check_scoring(arguments):
                 f"--{given[0]} is only for scoring with {needed}, and would be ignored: add that, "
                 "or leave it out"
             )
-    for name, default in (_OF_TEXT | _OF_MERGING).items():
+    for name, default in (OF_TEXT | OF_MERGING).items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, default)
     check_options(arguments)

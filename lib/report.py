@@ -50,6 +50,7 @@ def write_report(
         logs, table = read_arms(base, post, options)
         found = outcomes.comparisons(table)
     told = [str(w.message) for w in caught if issubclass(w.category, outcomes.OutcomesWarning)]
+    told = list(dict.fromkeys(told))
     studies = [
         claims.Study(one, one.tax(_largest(one) if max_k is None else max_k)) for one in found
     ]
@@ -68,7 +69,9 @@ def write_report(
     heading = f"# Sharpening Tax: {names[0]} against {names[1]}\n"
     about = [*_list("Warnings", told), *_unlike(importers.unlike(*logs.values()))]
     for arm, name in (("base", "base"), ("post", "post-trained arm")):
-        sections += _list(f"What was read: {name}", logs[arm].report.lines())
+        lines = [line for line in logs[arm].report.lines() if line not in told]
+        sections += _list(f"What was read: {name}", lines)
+    sections.append(_HOW_TO_READ)
     page.write_text("\n".join([heading, *about, *sections]) + "\n", "utf-8")
     return page
 
@@ -143,7 +146,8 @@ def _unlike(unequal) -> list[str]:
     table = unequal.map(_text).to_markdown(index=False, disable_numparse=True)
     warning = (
         "**Warning: unequal settings.** What the logs record of how they were sampled and scored "
-        "differs between the arms, or is one log twice, and then a tax is not a tax:\n"
+        "differs between the arms, or is one log twice, and then a tax is not a tax. Sample and "
+        "score both alike, or give the difference wherever the tax is given:\n"
     )
     return [warning, table + "\n"]
 
@@ -196,20 +200,19 @@ def overview(studies: Sequence[claims.Study]) -> Figure:
 def _section(study, picture) -> str:
     comparison, tax = study
     K = tax.K
-    tasks = f"{len(comparison.base.c)} tasks" if tax.paired else "A histogram of tasks"
+    size = len(comparison.base.c)
+    tasks = f"{size} task{'s' if size > 1 else ''}" if tax.paired else "A histogram of tasks"
     categories = tables.category_table([study]).drop(columns=["benchmark", "pair"])
     return "\n".join(
         [
             f"## {_text(comparison.label)}\n",
             f"Tax_S({K}) = {tables.shown(tax.tax_S.at(K), 4)}, "
             f"Tax_A({K}) = {tables.shown(tax.tax_A.at(K), 2)}: {_verdict(tax)}. "
-            f"The base overtakes at k* = {tables.shown_crossover(tax.crossover)}"
-            f"{_how_often(tax)}. {tasks}; brackets are 95 % intervals from a task bootstrap.\n",
+            f"{_crossing(tax)}. {tasks}{_brackets(tax)}.\n",
             f"![coverage, consistency and success rates of both arms]({picture})\n",
             tables.budget_table(tax).to_markdown(index=False, disable_numparse=True) + "\n",
             categories.to_markdown(index=False) + "\n",
-            "Never and always describe the rollouts observed, not what is impossible or certain.\n",
-            *_list("To know", tables.remarks([study])),
+            *_list("To know", [*tables.remarks([study]), *_advice(tax)]),
         ]
     )
 
@@ -227,9 +230,47 @@ def _verdict(tax) -> str:
     }[claims.verdict(low, high, 0)]
 
 
-def _how_often(tax) -> str:
-    share = tax.crossover.probability
-    return "" if np.isnan(share) else f" (in {share:.0%} of resamples within {tax.K})"
+def _crossing(tax) -> str:
+    k, share = tax.crossover[0], tax.crossover.probability
+    often = "" if np.isnan(share) else f" (in {share:.0%} of resamples it does)"
+    if not np.isfinite(k):
+        return f"The base does not overtake within {tax.K} attempt{'s' if tax.K > 1 else ''}{often}"
+    return f"The base overtakes at k* = {tables.shown_crossover(tax.crossover)}{often}"
+
+
+def _brackets(tax) -> str:
+    """What brackets are, where there are some."""
+    shown = np.isfinite(tax.tax_A.at(tax.K).low)
+    return "; brackets are 95 % intervals from a task bootstrap" if shown else ""
+
+
+def _advice(tax) -> list[str]:
+    """What to do where nothing could be measured."""
+    if tax.K > 1:
+        return []
+    return [
+        "coverage needs several attempts at every task, in both arms: in lm-evaluation-harness "
+        "`repeats` with the filter take_first_k, in Inspect `epochs`, in tau2 trials, in BFCL a "
+        "folder a run; and at a temperature above 0, so that they differ"
+    ]
+
+
+_HOW_TO_READ = f"""\
+## How to read this
+
+- *Coverage*, pass@k, is the chance that at least one of k attempts at a task succeeds;
+  *consistency*, pass^k, the chance that all k do. Both are means over tasks.
+- A(K) adds up, over budgets k, how much coverage is still missing at k compared with K attempts.
+  S(K) is its share of the most it could be, given pass@1, and it is undefined where pass@1 is 1.
+- The tax, Tax_A or Tax_S, is that of the base minus that of the post-trained arm: positive means
+  that post-training paid for pass@1 with coverage. It changes with K: compare it at one K only.
+  Where none was chosen, K is the fewest scored attempts of a task, in both arms
+  ({claims.LARGEST_DEFAULT_K} at most).
+- k\\* is the budget from which the base's coverage stays ahead.
+- *Never*, *sometimes* and *always* count tasks by the attempts observed, of which none, some or all
+  succeeded; that is not what is impossible or certain. *At the extremes* is the share of tasks that
+  are never or always.
+"""
 
 
 def _list(title, lines) -> list[str]:

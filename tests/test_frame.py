@@ -74,7 +74,7 @@ FLOORS = {
     "batch": ["notebook_parameters"],
     "batch_page": ["batch", "claims"],
     "arguments": [],
-    "chosen": ["policies", "packaged_models", "benchmarks", "training", "words"],
+    "chosen": ["arguments", "policies", "packaged_models", "benchmarks", "training", "words"],
     "__main__": ["arguments", "batch", "batch_page", "report", "chosen", "rollouts", "advantage"],
 }
 """Room -> the rooms it stands on; it may import these and what they stand on, and no other."""

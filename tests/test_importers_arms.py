@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from lib import ROOT, importers, notebook_parameters, report
+from lib import ROOT, importers, notebook_parameters, outcomes, report
 from lib.outcomes import OutcomesError
 
 EXAMPLES = ROOT / "data" / "examples"
@@ -50,6 +50,24 @@ def test_one_log_packed_for_an_arm_has_a_row(tmp_path):
     assert differing(*two) == ["log"]
 
 
+@pytest.mark.parametrize("counted", [False, True])
+def test_one_log_in_two_formats_has_a_row(tmp_path, counted):
+    table = outcomes.read(EXAMPLES / "base.jsonl").drop(columns="arm")
+    table.to_csv(tmp_path / "base.csv", index=False)
+    table = outcomes.counts(table.assign(arm="base")) if counted else table
+    table.drop(columns="arm", errors="ignore").to_parquet(tmp_path / "post.parquet")
+    two = [importers.load(tmp_path / name) for name in ("base.csv", "post.parquet")]
+    assert differing(*two) == ["outcomes"]
+
+
+def test_two_logs_may_both_fail_everywhere(tmp_path):
+    for arm, why in (("base", "too long"), ("post", "wrong")):
+        rows = [{"task": f"t{i}", "passed": False, "reason": why, "attempt": 0} for i in range(40)]
+        (tmp_path / f"{arm}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    two = [importers.load(tmp_path / f"{arm}.jsonl") for arm in ("base", "post")]
+    assert differing(*two) == []
+
+
 def test_a_file_of_both_arms_may_be_given_twice(tmp_path):
     path = tmp_path / "both.jsonl"
     rows = [{"task": "a", "n": 4, "c": c, "arm": arm} for arm, c in (("base", 1), ("post", 3))]
@@ -78,3 +96,8 @@ def test_the_notebook_takes_the_choices_of_the_command():
     notebook = ROOT / "notebooks" / "08_your_own_models.ipynb"
     taken = set(notebook_parameters.known_parameters(notebook))
     assert {"base", "post", "choose", "columns", "benchmarks", "max_k"} <= taken
+
+
+def test_a_choice_that_a_log_lacks_is_answered_with_those_it_has():
+    with pytest.raises(OutcomesError, match=r"no score 'judge'; .*scorer=match\); for one arm a"):
+        load("inspect/base.eval", scorer="judge")

@@ -76,3 +76,9 @@ def test_a_link_that_leads_nowhere_is_named(runs):
 def test_a_linked_folder_of_the_harness_is_read(tmp_path):
     (tmp_path / "run").symlink_to(EXAMPLES / "lm_eval" / "base", target_is_directory=True)
     assert importers.load(tmp_path).report.attempts == 48
+
+
+@pytest.mark.parametrize("format", ["inspect", "human_eval", "evalplus", "lists"])
+def test_a_folder_of_a_format_that_is_one_file_is_refused(runs, format):
+    with pytest.raises(OutcomesError, match=r"runs: is a folder, .* Name a file in it"):
+        importers.load(runs, format=format)

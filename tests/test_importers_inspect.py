@@ -134,3 +134,30 @@ def test_a_log_that_packs_as_chats_do_is_read_a_sample_at_a_time(tmp_path, log):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 6 * sample
+
+
+def test_a_null_for_a_score_is_a_missing_one(tmp_path, log):
+    log["samples"][3]["scores"]["match"] |= {"value": None, "metadata": {"unscored_reason": "late"}}
+    del log["samples"][4]["scores"]["match"]
+    missing = load(tmp_path, log).report.missing
+    assert missing == {"not scored: late": 1, "not scored": 1}
+
+
+def test_scores_that_are_missing_offer_no_choice(tmp_path, log):
+    for sample in log["samples"]:
+        sample["scores"] = {"judge": {"value": {"right": True}}}
+    log["samples"][3]["scores"]["judge"]["value"] = None
+    imported = load(tmp_path, log, scorer=None)
+    assert imported.report.scorer == "judge/right"
+    assert imported.report.missing == {"not scored": 1}
+
+
+def test_a_log_without_samples_has_no_score_to_choose(tmp_path, log):
+    with pytest.raises(OutcomesError, match=r"log\.json: no score 'match'; it has none"):
+        load(tmp_path, log | {"samples": []})
+
+
+def test_a_plan_out_of_all_proportion_is_refused(tmp_path, log):
+    log["eval"]["config"]["epochs"] = 10**9
+    with pytest.raises(OutcomesError, match=r"1000000000 epochs, of which \d+ are not in the log"):
+        load(tmp_path, log)

@@ -1,5 +1,6 @@
 """Logs of lm-evaluation-harness: which rows are one document, what counts, older versions."""
 
+import gzip
 import json
 import math
 
@@ -61,9 +62,13 @@ def test_a_name_without_a_date_tells_the_task(tmp_path):
     assert counted(importers.load(tmp_path)) == {("gsm8k", "0"): (1, 1), ("math", "0"): (1, 0)}
 
 
-def test_a_copy_of_a_file_is_no_further_attempt(tmp_path):
-    for folder in ("a", "copy"):
-        samples(tmp_path / folder / "model", row())
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_copy_of_a_file_is_no_further_attempt(tmp_path, packed):
+    samples(tmp_path / "a" / "model", row())
+    copy = samples(tmp_path / "copy" / "model", row())
+    if packed:
+        copy.with_name(f"{copy.name}.gz").write_bytes(gzip.compress(copy.read_bytes()))
+        copy.unlink()
     imported = importers.load(tmp_path, reruns="attempts")
     assert counted(imported) == {("sums", "0"): (1, 1)}
     (skipped,) = imported.report.skipped
@@ -163,3 +168,9 @@ def test_arms_with_other_documents_have_a_row(tmp_path):
     samples(tmp_path / "post", row(), row(1, doc_hash="another"))
     rows = importers.unlike(*(importers.load(tmp_path / arm) for arm in ("base", "post")))
     assert rows.values.tolist() == [["documents", "those of 1 of 2 tasks ('1')", "others"]]
+
+
+def test_a_target_that_is_no_text_is_refused(tmp_path):
+    path = samples(tmp_path, row(), row(doc=1, target="\ud800"))
+    with pytest.raises(OutcomesError, match=r"line 2, 'target': got '.ud800', which UTF-8 cannot"):
+        importers.load(path)

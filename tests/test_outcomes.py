@@ -329,7 +329,7 @@ BAD_FILES = {
     "no such column": (
         "t.csv",
         b"id,score\na,1\n",
-        r"no column 'task', 'n', 'c'; it has 'id', 'score'",
+        r"no column 'task', 'passed'; it has 'id', 'score'.*--column task=\.\.\. --column passed",
     ),
     "flags of the wrong type": (
         "t.jsonl",
@@ -501,6 +501,22 @@ def test_a_stray_quote_does_not_swallow_rows(tmp_path, mark):
         outcomes.read(path, arm="base")
 
 
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("task,attempt,passed,note,reason", ['a,0,1,,"x', 'a,1,0,well,y"', "a,2,1,,"]),
+        ("task,attempt,passed,note,reason", ['a,0,,,"x', 'a,1,0,well,y"', "a,2,1,,"]),
+        ("task,passed,reason", ['a,1,"x', 'a,,y"', "b,1,"]),
+        ("task,passed,reason", ['a,,"x', 'a,1,y"', "b,1,"]),
+    ],
+)
+def test_a_stray_quote_beside_a_blank_swallows_nothing(tmp_path, header, rows):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([header, *rows, ""]))
+    with pytest.raises(OutcomesError, match=r"lines 2 to 3: .*and line 3, .* looks like a row"):
+        outcomes.read(path, arm="base")
+
+
 def test_a_reason_may_have_lines_and_commas(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('task,attempt,passed,reason\na,0,,"Error:\n  f(a, 1, b, c)\nx,y"\na,1,1,\n')
@@ -607,3 +623,20 @@ def test_benchmarks_of_two_names_say_how_to_name_them(tmp_path):
     ]
     with pytest.raises(OutcomesError, match="--choose benchmark=NAME"):
         outcomes.comparisons(pd.concat(cells))
+
+
+def test_a_count_beyond_all_floats_is_refused(tmp_path):
+    pd.DataFrame({"task": ["a"], "n": [2**60], "c": [1]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(OutcomesError, match=r"'n': got 1152921504606846976, .* up to 2\^53"):
+        outcomes.read(tmp_path / "t.parquet", arm="base")
+
+
+def test_a_row_of_a_histogram_has_no_more_tasks_than_benchmarks_have():
+    with pytest.raises(OutcomesError, match=r"column 'tasks': got 1000000000, expected at most"):
+        outcomes.validate(pd.DataFrame({"tasks": [10**9], "n": [8], "c": [1]}), arm="base")
+
+
+def test_tasks_without_a_score_in_both_arms_are_not_taken_for_other_names():
+    base, post = arm("base", a=(0, 0), b=(1, 2)), arm("post", a=(1, 2), b=(0, 0))
+    with pytest.raises(OutcomesError, match=r"no task has a scored .* 1 have one in base, 1 in po"):
+        outcomes.align(base, post)

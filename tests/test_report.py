@@ -69,6 +69,27 @@ def test_a_perfect_arm_is_reported_with_its_reason(tmp_path):
     assert "pass@1 of the post-trained arm is 1" in text
 
 
+def test_one_attempt_a_task_is_answered_with_how_to_get_more(tmp_path):
+    rows = [{"task": f"t{i}", "n": 1, "c": i % 2} for i in range(12)]
+    files = [write(tmp_path / name, *rows) for name in ("b.jsonl", "p.jsonl")]
+    text = report.write_report(*files, out=tmp_path / "out").read_text()
+    assert "The base does not overtake within 1 attempt " in text
+    assert "coverage needs several attempts at every task" in text
+
+
+def test_brackets_are_explained_where_there_are_some(page, tmp_path):
+    lists = (EXAMPLES / "lists" / f"{arm}.jsonl" for arm in ("base", "post"))
+    few = report.write_report(*lists, out=tmp_path)
+    assert ["brackets are" in one.read_text() for one in (page, few)] == [True, False]
+
+
+def test_a_warning_is_said_once(tmp_path):
+    rows = [{"task": "a", "passed": i == 1} for i in range(3)]
+    path = write(tmp_path / "a.jsonl", *rows)
+    text = report.write_report(path, path, out=tmp_path / "out").read_text()
+    assert text.count("no column 'attempt'") == 1
+
+
 def test_a_budget_beyond_the_attempts_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="k = 64 needs at least 64 rollouts of every task"):
         report.write_report(

@@ -43,6 +43,7 @@ FORMATS = {
 }
 """The reader of each format, by name."""
 
+_OF_FOLDERS = ("lm_eval", "tau", "bfcl", "verifiers")
 _OF_OPTIONS = {"columns": "table", "flags": "lists"}
 
 __all__ = [
@@ -83,6 +84,11 @@ def load(path: str | Path, *, format: str | None = None, **options) -> Imported:
     told = [kind for name, kind in _OF_OPTIONS.items() if options.get(name)]
     format = format or (told[0] if told else recognise(path))
     reader = FORMATS[format]
+    if path.is_dir() and format not in _OF_FOLDERS:
+        raise OutcomesError(
+            f"{path}: is a folder, and a log of the format {format!r} is one file. Name a file in "
+            "it."
+        )
     own = [
         name
         for name, parameter in inspect.signature(reader).parameters.items()

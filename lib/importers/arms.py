@@ -1,10 +1,11 @@
 """What tells two arms apart besides their training: how they were sampled, and how scored."""
 
-import hashlib
 from pathlib import Path
 
 import pandas as pd
+from scipy.stats import binom
 
+from lib import outcomes
 from lib.importers.log import Imported
 from lib.importers.reports import SETTINGS, one_document
 from lib.importers.wording import cut, shortened
@@ -16,7 +17,8 @@ def unlike(base: Imported, post: Imported) -> pd.DataFrame:
 
     Those are the format, the rule that scored, the decoding settings, the attempts a task, other
     conditions that a log tells (shots, versions of tasks, limits), and the documents of tasks that
-    both have. One log given for both arms has a row too, since its tax is 0 whatever the models do.
+    both have. One log given for both arms, as one file or as two that tell the same outcomes, has a
+    row too, since its tax is 0 whatever the models do.
     What one log records and the other does not may differ, and is shown.
     """
     rows = []
@@ -28,8 +30,12 @@ def unlike(base: Imported, post: Imported) -> pd.DataFrame:
     ):
         if values[0] != values[1]:
             rows.append([name, *values])
-    if _one_log(base, post):
-        rows.append(["log", *(_shown(log.report.files) for log in (base, post))])
+    if not _two_arms_in(base, post):
+        if _one_content(base, post):
+            rows.append(["log", *(_shown(log.report.files) for log in (base, post))])
+        elif _one_table(base, post):
+            same = "the same successes and attempts at every task: one log, in two files?"
+            rows.append(["outcomes", Path(base.report.files[0]).name, same])
     rows += _unequal_settings(*reports)
     return pd.DataFrame(rows, columns=["setting", "base", "post"])
 
@@ -78,17 +84,31 @@ def _other_documents(base, post) -> list[list[str]]:
     return [["documents", f"those of {len(other)} of {len(both)} tasks ({named})", "others"]]
 
 
-def _one_log(base, post) -> bool:
-    """Whether all files of an arm are the other's too, packed or not, and hold no second arm."""
-    if any(len(set(log.outcomes["arm"])) > 1 for log in (base, post)):
-        return False
-    first, second = ({_digest(file) for file in log.report.files} for log in (base, post))
+def _two_arms_in(*logs) -> bool:
+    """Whether a log holds both arms, so that it may well be given for both."""
+    return any(len(log.outcomes["arm"].unique()) > 1 for log in logs)
+
+
+def _one_content(base, post) -> bool:
+    """Whether all files of an arm are the other's too, packed or not."""
+    first, second = (
+        {contents.digest(Path(file)) for file in log.report.files} for log in (base, post)
+    )
     return first <= second or second <= first
 
 
-def _digest(file) -> str:
-    with contents.opened(Path(file)) as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+def _one_table(base, post) -> bool:
+    """Whether both arms have the same counts at every task, as two samplings hardly ever have."""
+    named = ["benchmark", "task", "n", "c", "missing", "tasks"]
+    tables = [outcomes.counts(log.outcomes) for log in (base, post)]
+    tables = [table[[name for name in named if name in table]] for table in tables]
+    first, second = (table.sort_values(named[:5], ignore_index=True) for table in tables)
+    if not first.equals(second):
+        return False
+    scored = first[first["n"] > 0]
+    # How often attempts of these rates succeed as often again; 1 where all do, or none.
+    by_chance = binom.pmf(scored["c"], scored["n"], scored["c"] / scored["n"]).prod()
+    return bool(by_chance < 1e-3)
 
 
 def _shown(files) -> str:

@@ -39,7 +39,10 @@ def read_bfcl(path: str | Path, *, model: str | None = None, **cell) -> Imported
     runs = _runs(path, report)
     models = [name for run in runs.values() for name in run]
     if not models:
-        raise OutcomesError(f"{path}: no result/MODEL/.../BFCL_v4_*_result.json below it.")
+        raise OutcomesError(
+            f"{path}: no result/MODEL/.../BFCL_v4_*_result.json below it. Give the "
+            "folder that holds `result` and `score`, or several such folders, one a run."
+        )
     model = choose(models, model, "model", "model", str(path))
     for run in runs.values():
         for name in run.keys() - {model}:

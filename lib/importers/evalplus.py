@@ -7,6 +7,7 @@ from lib.importers.records import NONE, get, json_document
 from lib.importers.reports import ImportReport
 from lib.importers.scores import choose
 from lib.outcomes import OutcomesError
+from lib.outcomes.values import shown
 
 _STATUSES = ("pass", "fail", "timeout")
 
@@ -59,5 +60,7 @@ def _rows(path, report, tests):
 def _status(row, name, kinds, place):
     status = get(row, name, kinds, place)
     if status is not None and status not in _STATUSES:
-        raise OutcomesError(f"{place}, {name!r}: got {status!r}, expected {', '.join(_STATUSES)}.")
+        raise OutcomesError(
+            f"{place}, {name!r}: got {shown(status)}, expected {', '.join(_STATUSES)}."
+        )
     return status

@@ -1,6 +1,5 @@
 """Files of a folder that a tool wrote, links to other folders followed."""
 
-import hashlib
 import os
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -27,12 +26,6 @@ def files_below(folder: Path, pattern: str) -> list[Path]:
 def met_again(folder: Path) -> list[Path]:
     """The ways below a folder to one that `files_below` reads by another: links, as a rule."""
     return [here for here, names in _walk(folder) if names is None]
-
-
-def digest(file: str | Path) -> str:
-    """What two files have in common only where they are the same, byte by byte."""
-    with open(file, "rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _walk(folder) -> Iterator[tuple[Path, list[str] | None]]:

@@ -52,7 +52,7 @@ def read_inspect(
     dictionary. threshold: the score from which on an attempt is a success; needed where scores are
     neither 0 nor 1 ("P" is 0.5, "N" is 0, as in the tool).  ignore: fields of samples that this
     reader does not know and that do not matter, as a list, or as text with commas between.
-    Samples that met an error, were invalidated, are not scored (NaN too), or are not in the log
+    Samples that met an error, were invalidated, are not scored (NaN or null), or are not in the log
     although they were to be run, are missing, with the reason. A sample that hit a limit counts as
     it was scored, as in the tool, and the report tells how many did; without a score it is missing.
     Raises OutcomesError naming file and sample.
@@ -65,7 +65,9 @@ def read_inspect(
     with _opened(path, report) as (header, records):
         samples = [_sample(record, ignore) for record in records]
         cell.setdefault("benchmark", _heading(header, report, path))
-        names = [name for sample in samples for name in sample.values]
+        scores = [score for sample in samples for score in sample.values.items()]
+        told = [name for name, value in scores if value is not None]
+        names = told if scorer is None and told else [name for name, _ in scores]
         scorer = choose(names, scorer, "scorer", "score", str(path))
         if measures_errors(scorer):
             raise error_measure(scorer, str(path))
@@ -128,8 +130,8 @@ class _Sample:
             if isinstance(value, dict):
                 self.values |= {f"{name}/{key}": inner for key, inner in value.items()}
             else:
-                self.values[name] = value
-            self.why[name] = score.get("reason")
+                self.values[name] = None if value != value else value
+            self.why[name] = score.get("reason") or part(score, "metadata", at).get(_OLD_REASON)
         unscored = not self.values and not {"scores", "score"} & set(record)
         if unscored and self.reason is None and self.limit is None:
             raise OutcomesError(
@@ -141,8 +143,7 @@ class _Sample:
         name = next((n for n in self.why if scorer == n or scorer.startswith(f"{n}/")), None)
         if scorer in self.values or name is None:
             return self.values.get(scorer), self.why.get(name)
-        alone = self.values.get(name)
-        if isinstance(alone, float) and math.isnan(alone):  # so the tool says of all keys
+        if self.values.get(name, 0) is None:  # so the tool says of all keys
             return None, self.why[name]
         raise OutcomesError(
             f"{self.place}: no score {scorer!r}, which other samples have; it has "
@@ -150,7 +151,11 @@ class _Sample:
         )
 
 
-_VALUES = (str, int, float, bool, list, dict)
+_VALUES = (str, int, float, bool, list, dict, NONE)
+"""Types of a score's value; null was written for NaN, which says that there is no score."""
+
+_OLD_REASON = "unscored_reason"
+"""Where the metadata of a score told why there is none, before it had a field of its own."""
 
 
 def _sample(told: _Record, ignore) -> _Sample:
@@ -263,6 +268,10 @@ def _number(value, place) -> float:
     )
 
 
+_MOST_ABSENT = 10**6
+"""Planned attempts without a sample that are still listed one by one; no run lacks as many."""
+
+
 def _absent(header, samples, report, path):
     """Samples that were to be run, by the header, and are not in the log."""
     spec, place = header["eval"], f"{path}, eval"
@@ -280,6 +289,12 @@ def _absent(header, samples, report, path):
         raise OutcomesError(
             f"{unknown.place}: sample {unknown.id!r} of epoch {unknown.epoch} is none of the "
             f"{len(ids)} samples and {epochs} epochs that the header lists."
+        )
+    absent = len(ids) * epochs - len(there)
+    if absent > _MOST_ABSENT:
+        raise OutcomesError(
+            f"{place}: plans {len(ids)} samples in {epochs} epochs, of which {absent} are not in "
+            f"the log; expected no more than {_MOST_ABSENT}. Is the file a part of a log?"
         )
     for name in ids:
         for epoch in range(1, epochs + 1):

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib.importers.log import Attempt, Imported, Untried, collect
+from lib.importers.log import Imported, Tried, Untried, collect
 from lib.importers.records import Alike, get, json_rows
 from lib.importers.reports import ImportReport
 from lib.importers.scores import choose
-from lib.importers.wording import shown
 from lib.outcomes import OutcomesError, contents
-from lib.outcomes.values import as_passed
+from lib.outcomes.values import as_passed, shown
 
 FLAGS = ("is_correct", "is_corrects", "correct", "corrects", "passed", "is_passed", "labels")
 TASKS = ("task_id", "task", "id", "unique_id", "problem_id", "question_id", "example_id", "uuid")
@@ -40,7 +39,7 @@ def read_lists(
 
 def _attempts(path, report, task, flags):
     alike = None
-    for record, (place, row) in enumerate(_rows(path)):
+    for place, row in _rows(path):
         if alike is None:
             flags = choose(_flags(row, flags), flags, "flags", "list of verdicts", place)
             task = choose(_tasks(row, task), task, "task", "name of tasks", place)
@@ -58,17 +57,18 @@ def _attempts(path, report, task, flags):
                 )
         if not verdicts:
             yield Untried(name, f"an empty list in {flags!r}")
-        for number, value in enumerate(verdicts):
-            passed = as_passed(value)
-            if passed is None:
-                raise OutcomesError(
-                    f"{place}, {flags!r}: got {shown(value)}, expected true, false (or 1, 0) or "
-                    "null; turn a score into pass or fail first."
-                )
-            if passed is pd.NA:
-                yield Attempt(name, number, None, "null in the list", record=record)
-            else:
-                yield Attempt(name, number, passed, record=record)
+        else:
+            yield Tried(name, [_verdict(one, f"{place}, {flags!r}") for one in verdicts])
+
+
+def _verdict(value, place) -> bool | str:
+    passed = as_passed(value)
+    if passed is None:
+        raise OutcomesError(
+            f"{place}: got {shown(value)}, expected true, false (or 1, 0) or null; turn a score "
+            "into pass or fail first."
+        )
+    return "null in the list" if passed is pd.NA else passed
 
 
 def _flags(row, given) -> list[str]:

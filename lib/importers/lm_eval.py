@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lib.importers.folders import digest, files_below
+from lib.importers.folders import files_below
 from lib.importers.lm_eval_responses import Responses, verdicts
-from lib.importers.log import Attempt, Counted, Imported, collect
+from lib.importers.log import Attempt, Counted, Imported, Tried, collect
 from lib.importers.records import NONE, Alike, get, json_document, json_lines
 from lib.importers.reports import ImportReport, one_document
 from lib.importers.scores import choose, error_measure, measures_errors
 from lib.importers.wording import option, shortened
-from lib.outcomes import OutcomesError
+from lib.outcomes import OutcomesError, contents
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl(\.gz)?$")
 _UNTOLD = "not recorded"
@@ -151,10 +151,10 @@ def _runs(path, files, reruns, report) -> list[Path]:
 
 
 def _without_copies(files, report) -> list[Path]:
-    """The files without those that are another of their task to the byte, as no two runs are."""
+    """The files without those that hold the same as another of their task, as no two runs do."""
     held, first = Counter(map(_task, files)), {}
     for file in files:
-        of = (_task(file), digest(file) if held[_task(file)] > 1 else "")
+        of = (_task(file), contents.digest(file) if held[_task(file)] > 1 else "")
         if first.setdefault(of, file) is not file:
             report.skipped[f"file {file} is a copy of {first[of]}"] += 1
     return list(first.values())
@@ -278,9 +278,9 @@ def _chosen(files, filters, report, asked, benchmark):
     apart = benchmark is not None and len({_task(file) for file in files}) > 1
     first = {}
     for file in files:
+        of, inside = benchmark or _task(file), f"{_task(file)}/" if apart else ""
         for read in _of_filter(file, filters[file], report, asked):
-            task = f"{_task(file)}/{read.doc}" if apart else str(read.doc)
-            key = benchmark or _task(file), task
+            key = of, f"{inside}{read.doc}"
             known, place = first.setdefault(key, (read.document, read.place))
             if not one_document(known, read.document):
                 raise OutcomesError(
@@ -328,14 +328,14 @@ def _of_filter(file, filter, report, asked):
 
 
 def _attempts(rows, metrics, report, numbered_on):
-    for record, (read, file, benchmark, task) in enumerate(rows):
+    for read, file, benchmark, task in rows:
         metric = metrics[file]
         where = f"{read.place}, {metric!r}"
         n, scored = len(read.texts), len(read.kept) if read.listed else 1
         if scored > n or scored == 0:
             raise OutcomesError(f"{read.place}: {scored} filtered responses of {n}.")
         value = get(read.row, metric, (int, float, bool, NONE), read.place)
-        passed = [None] * scored
+        passed = ["not scored"] * scored
         if value is not None and value == value:
             passed = verdicts(value, read, metric, where, report)
         if isinstance(passed, int):
@@ -354,18 +354,14 @@ def _attempts(rows, metrics, report, numbered_on):
                 "attempt. To have all scored, run lm_eval with the filter take_first_k."
             )
         rest = f"not among the {scored} of {n} responses that were scored"
-        for number in range(n):
-            verdict_on = passed[number] if number < scored else None
-            reason = "not scored" if number < scored else rest
-            yield Attempt(
-                task,
-                None if numbered_on else number,
-                verdict_on,
-                reason if verdict_on is None else None,
-                partial(read.messages, number),
-                benchmark,
-                None if numbered_on else record,
-            )
+        told = [*passed, *[rest] * (n - scored)]
+        if not numbered_on:
+            yield Tried(task, told, read.messages, benchmark)
+            continue
+        for number, one in enumerate(told):
+            passed, reason = (one, None) if type(one) is bool else (None, one)
+            messages = partial(read.messages, number)
+            yield Attempt(task, None, passed, reason, messages, benchmark)
 
 
 def _metrics(row, place) -> list[str]:

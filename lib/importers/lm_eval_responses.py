@@ -9,6 +9,7 @@ from lib.importers.records import NONE, get
 from lib.importers.reports import ImportReport
 from lib.importers.scores import verdict
 from lib.outcomes import OutcomesError
+from lib.outcomes.values import is_utf8, shown
 from lib.trajectory import Message
 
 _SHARES = ("exact_match", "pass@1", "pass_at_1")
@@ -24,6 +25,11 @@ class Responses:
         self.doc = get(row, "doc_id", (int,), place)
         target = get(row, "target", _TARGETS, place)
         self.target = target if type(target) is str else json.dumps(target)
+        if not is_utf8(self.target):
+            raise OutcomesError(
+                f"{place}, 'target': got {shown(target)}, which UTF-8 cannot write; expected the "
+                "text of the answer. Fetch the file again, or mend the line."
+            )
         hashed = row.get("doc_hash")
         self.document = hashed if type(hashed) is str else None, _short(self.target)
         resps = get(row, "resps", (list,), place)
@@ -36,7 +42,7 @@ class Responses:
             )
         likelihood = type(resps[0][0]) is list  # [log-likelihood, whether greedy], not a text
         responses = [*resps[0], *(kept[0] if type(kept[0]) is list else kept)]
-        if not likelihood and any(type(text) is not str for text in responses):
+        if not likelihood and not set(map(type, responses)) <= {str}:
             raise OutcomesError(f"{place}: expected text in 'resps' and 'filtered_resps'.")
         self.single = len(resps) == 1 and not likelihood  # else a request for each choice
         self.texts = resps[0] if self.single else [""]
@@ -54,7 +60,7 @@ class Responses:
 
 
 def _short(text) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _request(arguments):
@@ -104,7 +110,7 @@ def _successes(value, n, metric, read, where, report) -> int:
     c = round(value * n) if math.isfinite(value) else -1
     if not 0 <= c <= n or abs(value * n - c) > 1e-6:
         raise OutcomesError(f"{where}: {value} is no share of {n} responses.")
-    if metric == "exact_match" and c not in _possible(read):
+    if metric == "exact_match" and c != read.kept.count(read.target) and c not in _possible(read):
         raise OutcomesError(
             f"{where}: says that {c} of {n} responses are right, which 'filtered_resps' "
             f"contradicts: {read.kept.count(read.target)} are the target, and equal ones are right "

@@ -2,8 +2,9 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -21,8 +22,6 @@ class Attempt(NamedTuple):
 
     attempt: its number, or None for the next of its task.  passed: None needs a reason.
     messages: makes the attempt's messages when they are asked for, or None where the log has none.
-    record: the number of the record it is from, where a record holds all attempts at its task: a
-    later record of the task then replaces an earlier one whole, whichever holds more.
     """
 
     task: str | int
@@ -31,7 +30,20 @@ class Attempt(NamedTuple):
     reason: str | None = None
     messages: Callable[[], Iterable[Message]] | None = None
     benchmark: str | None = None
-    record: int | None = None
+
+
+class Tried(NamedTuple):
+    """All attempts at a task, numbered from 0, where a record of a log holds them all.
+
+    A later record of the task replaces an earlier one whole, whichever holds more.
+    verdicts: True, False, or in words why one is missing.
+    messages: makes those of an attempt by its number.
+    """
+
+    task: str | int
+    verdicts: Sequence[bool | str]
+    messages: Callable[[int], Iterable[Message]] | None = None
+    benchmark: str | None = None
 
 
 class Untried(NamedTuple):
@@ -62,7 +74,7 @@ class Imported:
 
 
 def collect(
-    rows: Iterable[Attempt | Counted | Untried],
+    rows: Iterable[Attempt | Tried | Counted | Untried],
     report: ImportReport,
     *,
     arm: str = "base",
@@ -91,21 +103,26 @@ def collect(
         if isinstance(row, Counted):
             counted.append((cell, task, row.n, row.c, row.missing, run))
             continue
-        number, reason = row.attempt, None
-        if number is None:
-            number = next_number[cell, task]
-            next_number[cell, task] += 1
-        if row.passed is None:
-            reason = sys.intern(as_text(row.reason) or "no reason given")
-        benchmarks.append(cell)
-        tasks.append(task)
-        numbers.append(number)
-        verdicts.append(row.passed)
-        reasons.append(reason)
-        of_run.append(run)
+        if isinstance(row, Tried):
+            numbered, told = range(len(row.verdicts)), row.verdicts
+        else:
+            numbered, told = [row.attempt], [row.reason if row.passed is None else row.passed]
+            if row.attempt is None:
+                numbered = [next_number[cell, task]]
+                next_number[cell, task] += 1
+        judged = [one if type(one) is bool else None for one in told]
+        why = [None if type(one) is bool else _reason(one) for one in told]
+        benchmarks += [cell] * len(judged)
+        tasks += [task] * len(judged)
+        of_run += [run] * len(judged)
+        numbers += numbered
+        verdicts += judged
+        reasons += why
         if trajectories and row.messages is not None:
-            made = (cell, pair, arm, task, number, row.passed, reason or "")
-            rollouts[cell, task, number] = run, _rollout(report, made, row.messages)
+            for number, passed, reason in zip(numbered, judged, why, strict=True):
+                make = partial(row.messages, number) if isinstance(row, Tried) else row.messages
+                made = (cell, pair, arm, task, number, passed, reason or "")
+                rollouts[cell, task, number] = run, _rollout(report, made, make)
     for (cell, task), (run, reason) in untried.items():
         if runs.is_last(cell, task, run):
             report.untried.setdefault(reason, []).append(task)
@@ -134,21 +151,20 @@ class _Runs:
     """Which rows of a task are of its last run, where a log holds a task as a whole repeatedly."""
 
     def __init__(self):
-        self.records, self.sizes = {}, {}
+        self.sizes, self.open = {}, set()
 
     def of(self, key, row) -> int:
         """The number of the run that a row is of; rows are told in their order."""
-        attempt = isinstance(row, Attempt)
-        record = row.record if attempt else object()
-        sizes = self.sizes.get(key)
-        if sizes is None or record != self.records[key]:
-            self.records[key] = record
-            sizes = self.sizes.setdefault(key, [])
-            sizes.append(0)
-        if attempt:
+        sizes = self.sizes.setdefault(key, [])
+        if not isinstance(row, Attempt):  # a run by itself
+            self.open.discard(key)
+            held = {Tried: lambda: len(row.verdicts), Counted: lambda: row.n + row.missing}
+            sizes.append(held.get(type(row), int)())
+        elif key in self.open:
             sizes[-1] += 1
-        elif isinstance(row, Counted):
-            sizes[-1] += row.n + row.missing
+        else:
+            self.open.add(key)
+            sizes.append(1)
         return len(sizes) - 1
 
     def is_last(self, cell, task, run) -> bool:
@@ -184,6 +200,11 @@ def _name(value, what, report, names) -> str:
             "empty, that UTF-8 can write."
         )
     return name
+
+
+def _reason(told) -> str:
+    """Why an attempt is missing, kept once, since many are for the same reason."""
+    return sys.intern(as_text(told) or "no reason given")
 
 
 def _rollout(report, head, messages) -> Rollout:

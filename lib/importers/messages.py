@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from lib.importers.wording import shown
 from lib.outcomes import OutcomesError
+from lib.outcomes.values import shown
 from lib.trajectory import Message, ToolCall
 
 _ROLES = {"developer": "system", "function": "tool"}

@@ -10,6 +10,7 @@ from lib.importers.tau import kept_apart
 from lib.importers.wording import option
 from lib.outcomes import OutcomesError, contents
 from lib.outcomes.files import SHEETS
+from lib.outcomes.values import shown
 
 _ROWS = {
     "lm_eval": {"doc_id", "resps", "filtered_resps"},
@@ -55,6 +56,12 @@ def recognise(path: str | Path) -> str:
         row = None  # a document over many lines, or none at all
         if suffix in (".jsonl", ".ndjson"):
             parsed(line, f"{path}, line 1")
+        if not line.lstrip().startswith((b"{", b"[")):
+            raise OutcomesError(
+                f"{path}: no format known here: it begins with {shown(line[:60])[1:]}. Expected "
+                "JSON or JSON lines, a Parquet file, an .eval archive, or a table whose name ends "
+                "in .csv or .tsv."
+            ) from None
     if not isinstance(row, dict) or _DOCUMENTS["evalplus"] <= set(row):
         row = json_document(path)
     return _of_content(path, row)

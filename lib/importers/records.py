@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lib.importers.wording import shown
 from lib.outcomes import OutcomesError, contents
+from lib.outcomes.values import shown
 
 _LONGEST_NUMBER = 300
 """Digits of a whole number that a float can still hold."""
@@ -40,7 +40,7 @@ def parsed(raw: bytes, place: str, kind=dict) -> Any:
     """JSON as Python values, NaN allowed; OutcomesError naming the place for anything else."""
     try:
         text = raw.decode("utf-8-sig")
-        value = json.loads(text, object_pairs_hook=contents.json_object, parse_int=_whole)
+        value = _JSON.decode(text)
         if not isinstance(value, kind):
             raise ValueError(f"{type(value).__name__} where an object was expected")
     except (ValueError, RecursionError) as error:
@@ -57,6 +57,9 @@ def _whole(digits):
     if len(digits) > _LONGEST_NUMBER:
         raise ValueError(f"a number of {len(digits)} digits")
     return int(digits)
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=contents.json_object, parse_int=_whole)
 
 
 def get(record: dict, name: str, kinds: tuple[type, ...], place: str, what: str = "") -> Any:
@@ -79,11 +82,13 @@ class Alike:
 
     def __init__(self, *names: str, typed: Iterable[str] = ()):
         self.typed, self.names = tuple(typed), (*names, *typed)
+        self._untyped = names
         self.first, self.place = None, ""
 
     def check(self, record: dict, place: str) -> None:
         """Raises OutcomesError where a row is unlike the first: a field was renamed or lost."""
-        kinds = tuple(name in record and self._kind(name, record[name]) for name in self.names)
+        kinds = [name in record for name in self._untyped]
+        kinds += [name in record and type(record[name]).__name__ for name in self.typed]
         if self.first is None:
             self.first, self.place = kinds, place
         elif kinds != self.first:
@@ -95,6 +100,3 @@ class Alike:
                 f"{words.get(there, there)}; expected the same in all rows. Is a field renamed, or "
                 "are these two logs in one file?"
             )
-
-    def _kind(self, name, value):
-        return type(value).__name__ if name in self.typed else True

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from lib import outcomes
-from lib.importers.wording import count, cut, option, shortened, shown
+from lib.importers.wording import count, cut, option, shortened
 from lib.outcomes import OutcomesError
+from lib.outcomes.values import shown
 
 SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "n")
 """Decoding settings that are compared between arms, by our names."""

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from lib.importers.reports import ImportReport
-from lib.importers.wording import option, shown
+from lib.importers.wording import option
 from lib.outcomes import OutcomesError
+from lib.outcomes.values import shown
 
 _LOWER_IS_BETTER = re.compile(
     r"(^|[^a-z])(wer|cer|ter|mer|perplexity|ppl|bits_per_byte|bpb|brier|nll|loss|mse|rmse|mae|ece|"
@@ -20,16 +21,17 @@ def choose(candidates: Iterable[str], given: str | None, argument: str, what: st
     """The candidate that was asked for, or the only one; else an error that lists them."""
     candidates = list(dict.fromkeys(candidates))
     listed = ", ".join(map(repr, candidates)) or "none"
-    if given is not None:
-        if given not in candidates:
-            raise OutcomesError(f"{place}: no {what} {given!r}; it has {listed}.")
-        return given
-    if len(candidates) != 1:
-        head, of, rest = what.partition(" of ")
-        said = f"several {head}s{of}{rest}" if candidates else f"no {what}"
-        hint = f" Choose one: {option(argument, candidates[0])}." if candidates else ""
-        raise OutcomesError(f"{place}: {said} ({listed}).{hint}")
-    return candidates[0]
+    if given in candidates or (given is None and len(candidates) == 1):
+        return candidates[0] if given is None else given
+    head, of, rest = what.partition(" of ")
+    said = f"several {head}s{of}{rest}" if candidates else f"no {what}"
+    said = f"{said} ({listed})." if given is None else f"no {what} {given!r}; it has {listed}."
+    if candidates:
+        said += (
+            f" Choose one: {option(argument, candidates[0])}; for one arm alone, "
+            f"base.{argument}=... or post.{argument}=..."
+        )
+    raise OutcomesError(f"{place}: {said}")
 
 
 def verdict(value: Any, place: str, report: ImportReport) -> bool:

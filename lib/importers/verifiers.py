@@ -1,5 +1,7 @@
 """verifiers: `results.jsonl` beside `metadata.json` (fields as verifiers 0.1.14 writes them)."""
 
+import hashlib
+import json
 from pathlib import Path
 
 from lib.importers.folders import files_below
@@ -9,7 +11,8 @@ from lib.importers.plans import note_unplanned
 from lib.importers.records import NONE, Alike, get, json_lines, parsed
 from lib.importers.reports import ImportReport
 from lib.importers.scores import verdict
-from lib.outcomes import OutcomesError
+from lib.importers.wording import count
+from lib.outcomes import OutcomesError, warn
 
 
 def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) -> Imported:
@@ -19,7 +22,9 @@ def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) 
     the metadata, which is what the tool's own pass@k uses, and where there is none, rewards must be
     0 or 1. A rollout with an error is missing, with the error's name, although the tool writes a
     reward for it. Tasks with other numbers of rollouts than the metadata says are told of.
-    Raises OutcomesError naming file and line, and for a folder of several results files.
+    Raises OutcomesError naming file and line, also where one `example_id` has two answers or tasks,
+    and for a folder of several results files. Warns, with OutcomesWarning, where it has two prompts
+    only, as environments may write them anew for each rollout.
     """
     path = Path(path)
     if path.is_dir():
@@ -41,7 +46,7 @@ def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) 
             threshold = get(told, "pass_threshold", (int, float), place)
     report.succeed_from(threshold)
     report.scorer = "reward"
-    done = collect(_rows(path, report), report, **cell)
+    done = collect(_rows(path, report, cell.get("benchmark") or "default"), report, **cell)
     if planned:
         note_unplanned(done, *planned)
     return done
@@ -58,7 +63,8 @@ def _only(folder) -> Path:
     return found[0]
 
 
-def _rows(path, report):
+def _rows(path, report, benchmark):
+    examples, prompts = {}, {}
     alike = Alike(
         "error", "is_completed", "is_truncated", "metrics", "stop_condition", typed=["example_id"]
     )
@@ -68,6 +74,16 @@ def _rows(path, report):
         task = get(row, "example_id", (int, str), place)
         reward = get(row, "reward", (int, float), place)
         prompt, completion = (row.get(name) for name in ("prompt", "completion"))
+        document = tuple(_digest(row.get(name)) for name in ("task", "answer"))
+        known, first = examples.setdefault(task, (document, place))
+        if known != document:
+            raise OutcomesError(
+                f"{place}: the example {task!r} is not the one of that number in {first}: they "
+                "differ in 'task' or in 'answer'; expected one example for a number. Are these two "
+                "logs in one file? Put the rows of each into a file of their own."
+            )
+        report.documents[benchmark, str(task)] = None, document[-1]
+        prompts.setdefault(task, set()).add(_digest(prompt))
 
         def messages(prompt=prompt, completion=completion, place=place):
             return [*_messages(prompt, "user", place), *_messages(completion, "assistant", place)]
@@ -81,6 +97,20 @@ def _rows(path, report):
         else:
             passed = verdict(reward, f"{place}, 'reward'", report)
             yield Attempt(task, None, passed, None, messages)
+    several = [task for task, said in prompts.items() if len(said) > 1]
+    if several:
+        said = (
+            f"{path}: {count(len(several), 'example')} had unlike prompts (first {several[0]!r}), "
+            "and the rollouts of each count as one task. That is so where the environment writes "
+            "prompts anew; where the file holds two logs, make a file of each."
+        )
+        report.note(said)
+        warn(said)
+
+
+def _digest(value) -> str:
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _messages(raw, role, place):

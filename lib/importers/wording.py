@@ -3,10 +3,6 @@
 from typing import Any
 
 
-def shown(value) -> str:
-    return cut(repr(value))
-
-
 def cut(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 

@@ -2,6 +2,7 @@
 
 import codecs
 import gzip
+import hashlib
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ LARGEST_RATIO = 100
 SMALL = 2**22
 """Bytes unpacked that are harmless at any ratio, which a log of a few like samples can reach."""
 
+_AT_ONCE = 2**17
+"""Bytes read at once: many lines of logs are longer than what is usual."""
+
 _PACKED = b"\x1f\x8b"
 
 
@@ -37,7 +41,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     Raises OutcomesError for a gzip file that is none, or not whole.
     """
     try:
-        with gzip.open(path) if _is_packed(path) else path.open("rb") as file:
+        with gzip.open(path) if _is_packed(path) else path.open("rb", _AT_ONCE) as file:
             yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise OutcomesError(
@@ -75,6 +79,12 @@ def document(path: Path) -> bytes:
             "document that fits into memory; split it, or turn it into JSON lines."
         )
     return content
+
+
+def digest(path: Path) -> str:
+    """What two files have in common only where they hold the same, packed or not."""
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def starts_with(path: Path, mark: bytes) -> bool:

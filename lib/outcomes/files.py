@@ -221,8 +221,8 @@ def _looks_torn(raw, error) -> bool:
     return unfinished
 
 
-def _csv_rows(path) -> Iterator[tuple[int, dict]]:
-    lines = _Lines(path)
+def _csv_rows(path) -> list[tuple[int, dict]]:
+    lines, rows, suspects = _Lines(path), [], []
     csv.field_size_limit(contents.LONGEST_LINE)  # a reason may be a long text
     header, trouble, good = None, None, 0
     try:
@@ -239,9 +239,11 @@ def _csv_rows(path) -> Iterator[tuple[int, dict]]:
                 raise trouble
             if len(fields) == len(header):
                 good = reader.line_num
-                if len(spanned) > 1 and not lines.quotes_all():
-                    _check_not_swallowed(path, good - len(spanned) + 1, spanned, fields, mark)
-                yield good, dict(zip(header, fields, strict=True))
+                start = good - len(spanned) + 1
+                like = _like_rows(start, spanned, len(fields), mark)
+                if like and not lines.quotes_all():
+                    suspects.append((start, good, like))
+                rows.append((good, dict(zip(header, fields, strict=True))))
             elif fields:
                 trouble = OutcomesError(
                     f"{path}, line {reader.line_num}: {len(fields)} fields where the header has "
@@ -264,27 +266,41 @@ def _csv_rows(path) -> Iterator[tuple[int, dict]]:
             f"{path}: the last line does not end with a line break; if the file was cut short, its "
             "last number may be, too."
         )
+    _check_not_swallowed(path, rows, suspects)
+    return rows
 
 
-def _check_not_swallowed(path, start, spanned, fields, mark) -> None:
+def _like_rows(start, spanned, size, mark) -> list[tuple[int, str, list[str]]]:
+    """The lines within a field, with their numbers and parts, that have as many parts as a row.
+
+    start: the line on which the row begins.  spanned: all its lines.
+    """
+    lines = enumerate((line.rstrip("\r\n") for line in spanned[1:]), start + 1)
+    parts = [(number, line, line.split(mark)) for number, line in lines]
+    return [one for one in parts if len(one[2]) == size]
+
+
+def _check_not_swallowed(path, rows, suspects) -> None:
     """Refuse a row over several lines of which one is a row by itself: a stray quote swallowed it.
 
-    A reason may well have lines and marks; by a stray quote only do they make as many fields as the
-    row has, with numbers and outcomes where the row has them.
+    A reason may well have lines and marks; by a stray quote only do they make as many fields as a
+    row has, with a number, an outcome or a blank wherever the file has nothing else.
+    suspects: (first line, last line, what `_like_rows` found) of each row over several lines.
     """
-    judged = [i for i, field in enumerate(fields) if _is_value(field)]
-    for number, line in enumerate(spanned[1:], start + 1):
-        inner = line.rstrip("\r\n").split(mark)
-        if len(inner) != len(fields):
-            continue
-        values = [inner[i] for i in judged] or [one for one in inner if _is_value(one)]
-        if any(map(str.strip, values)) and all(map(_is_value, values)):
-            raise OutcomesError(
-                f"{path}, lines {start} to {start + len(spanned) - 1}: a field in quotes holds "
-                f"line breaks, and line {number}, which is in it, looks like a row: "
-                f"{_start(line.encode())}. Expected quotes around a field or none in it; delete "
-                "the quote at the start of the field, or close it in its line."
-            )
+    judged = []
+    for i, name in enumerate(rows[0][1] if suspects else ()):
+        values = {row[name] for _, row in rows}
+        if any(values) and all(map(_is_value, values)):
+            judged.append(i)
+    for start, end, lines in suspects:
+        for number, line, inner in lines:
+            if judged and all(_is_value(inner[i]) for i in judged):
+                raise OutcomesError(
+                    f"{path}, lines {start} to {end}: a field in quotes holds line breaks, and "
+                    f"line {number}, which is in it, looks like a row: {_start(line.encode())}. "
+                    "Expected quotes around a field or none in it; delete the quote at the start "
+                    "of the field, or close it in its line."
+                )
 
 
 def _is_value(field) -> bool:

@@ -51,6 +51,11 @@ def align(base: pd.DataFrame, post: pd.DataFrame) -> Alignment:
         ]
     # In the order of their names, so that pairs on one benchmark have the same tasks in one order.
     common = scored["base"].index.intersection(scored["post"].index).sort_values()
+    if common.empty and set(arms["base"]["task"]) & set(arms["post"]["task"]):
+        raise OutcomesError(
+            f"no task has a scored attempt in both arms: {len(scored['base'])} have one in base, "
+            f"{len(scored['post'])} in post. Look at why attempts are missing, and run those anew."
+        )
     if common.empty:
         shown = {arm: ", ".join(map(repr, table["task"][:3])) for arm, table in arms.items()}
         raise OutcomesError(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from lib.outcomes.values import as_passed, as_text, as_whole, is_name, shown
+from lib.outcomes.values import LARGEST, as_passed, as_text, as_whole, is_name, shown
 
 CELL = ["benchmark", "pair", "arm"]
 _ALIASES = {"task_id": "task", "rollouts": "n", "successes": "c"}
@@ -98,7 +98,7 @@ def validate(
                 )
             table[column] = given
         table[column] = check.names(table, column)
-    if {"rl", "post"} <= set(table["arm"]):
+    if {"rl", "post"} <= set(table["arm"].unique()):
         raise OutcomesError(
             f"{source}: has the arms 'rl' and 'post', which mean the same. Rename one of them."
         )
@@ -159,19 +159,24 @@ class _Check:
 
     def need(self, table, columns):
         absent = [column for column in columns if column not in table]
+        if absent and not {"passed", "n", "c"} & set(table):
+            absent = [*(name for name in absent if name == "task"), "passed"]
         if absent:
+            named = ", ".join(f'"{name}": "..."' for name in absent)
+            told = " ".join(f"--column {name}=..." for name in absent)
             raise OutcomesError(
                 f"{self.source}: no column {', '.join(map(repr, absent))}; it has "
                 f"{', '.join(map(repr, self.has))}. Expected task with passed (attempts), "
                 "task_id with pass_flags, task with n and c (counts), or n, c and tasks (a "
-                'histogram). If it has other names, say them: columns={"task": "..."} (on the '
-                "command line: --column task=...)."
+                f"histogram). If it has other names, say them: columns={{{named}}} (on the "
+                f"command line: {told})."
             )
 
     def names(self, table, column) -> pd.Series:
         values = table[column]
         if isinstance(values.dtype, pd.StringDtype):  # equal texts are equally good names
-            good = values.isin([name for name in values.unique() if is_name(name)])
+            bad = [name for name in values.dropna().unique() if not is_name(name)]
+            good = values.notna() & ~values.isin(bad)
         else:
             good = values.map(is_name).astype(bool)
         self.refuse(~good, column, values, "a name: text that UTF-8 can write, or a whole number")
@@ -181,8 +186,8 @@ class _Check:
         values = table[column]
         if values.dtype.kind not in "iu":  # those are whole numbers already
             values = values.astype(object).map(as_whole).astype(object)
-        bad = values.isna() | (values.fillna(least) < least)
-        expected = f"a whole number of at least {least} (a count, never a rate or blank)"
+        bad = values.isna() | (values.fillna(least) < least) | (values.fillna(least) > LARGEST)
+        expected = f"a whole number of at least {least} (a count up to 2^53, never a rate or blank)"
         self.refuse(bad, column, table[column], expected)
         return values.astype("int64")
 
@@ -283,6 +288,10 @@ def _counts(table, check):
     return table
 
 
+_MOST_TASKS = 10**7
+"""Tasks in a row of a histogram; each has a place in a resample, and no benchmark has as many."""
+
+
 def _histogram(table, check):
     check.need(table, ["n", "c", "tasks"])
     names = _texts(table["task"]) if "task" in table else pd.Series(None, table.index, dtype="str")
@@ -290,6 +299,7 @@ def _histogram(table, check):
     check.refuse(names.notna(), "task", names, expected)
     table["task"] = names
     table["tasks"] = check.whole(table, "tasks", 0)
+    check.refuse(table["tasks"] > _MOST_TASKS, "tasks", table["tasks"], f"at most {_MOST_TASKS}")
     return _checked_n_c(table, check)
 
 

@@ -20,7 +20,7 @@ _short.maxstring = _short.maxother = 80
 def is_name(value) -> bool:
     """Whether a value can name a task, pair, benchmark or arm: text, or a whole number."""
     if isinstance(value, str):
-        return value != "" and _is_text(value)
+        return value != "" and "\0" not in value and is_utf8(value)
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -66,10 +66,10 @@ def shown(value) -> str:
     return _short.repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _is_text(value: str) -> bool:
+def is_utf8(text: str) -> bool:
     """Whether it can be written as UTF-8: half of a surrogate pair cannot."""
     try:
-        value.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError:
         return False
-    return "\0" not in value
+    return True
