@@ -151,6 +151,19 @@ def differences(
     return pd.DataFrame(rows)
 
 
+def off_zero(found: pd.DataFrame) -> str:
+    """How many intervals of `differences` lie off zero, and which, in words."""
+    known = found[found["low"].notna()]
+    off = known[(known["low"] > 0) | (known["high"] < 0)]
+    said = f"{len(off)} of {len(known)} intervals lie off zero; by chance 1 in 20 would"
+    named = [
+        f"{row.measure} {row.world} {row.algorithm} lr {row.rate:g}, {row.evaluated}, minus "
+        f"{row.against}: {tables.shown(metrics.Band(row.value, row.low, row.high), 3)}"
+        for row in off.itertuples()
+    ]
+    return "\n".join([said + (":" if named else "."), *(f"- {one}" for one in named)])
+
+
 def difference_table(found: pd.DataFrame) -> pd.DataFrame:
     """`differences` with a measure a column, as an estimate and its 95 % interval."""
     digits = dict.fromkeys(found["measure"], 3) | {"Tax_A": 2}

@@ -62,7 +62,7 @@ FLOORS = {
     "training": ["ptgs", "generation", "policies", "envs", "rollouts"],
     "lab": ["metrics", "outcomes", "pretraining", "tabular", "training", "advantage"],
     "advantage": ["rollout_files", "generation", "policies", "manifest"],
-    "importers": ["outcomes", "trajectory"],
+    "importers": ["outcomes", "trajectory", "rollouts"],
     "claims": ["metrics", "published", "outcomes", "ablation", "lab"],
     "blame": ["metrics", "lab"],
     "plotting": [],

@@ -197,6 +197,14 @@ def test_differences_name_what_is_primary_and_what_was_not_run(monkeypatch):
     assert table["pass@8"].iloc[0] == "0.500 [0.500, 0.500]"
 
 
+def test_intervals_off_zero_are_counted_and_named():
+    found = lab_tables.differences(TABLE, lab_runs.runs(), 8)
+    said = lab_tables.off_zero(found[found["against"] == "fixed"])
+    assert "- pass@8 sokoban grpo lr 0.0003, held-out tasks, T = 0.5, minus fixed: 0.500" in said
+    none = lab_tables.off_zero(found.assign(low=-1.0, high=1.0))
+    assert none == f"0 of {len(found)} intervals lie off zero; by chance 1 in 20 would."
+
+
 def test_the_paper_stands_beside_every_row_it_prints():
     table = lab_tables.paper_table(TABLE, 8).set_index(["world", "algorithm", "arm"])
     assert table.loc[("sokoban", "grpo", "ptgs"), "pass@128 paper"] == "0.725"

@@ -95,6 +95,12 @@ def test_a_model_of_another_world_is_refused_by_a_word(folder, tmp_path, capsys,
     assert "the model's vocabulary has no word" in capsys.readouterr().err
 
 
+def test_a_model_that_knows_none_of_the_words_it_is_told_is_not_graded(folder, tmp_path, capsys):
+    command = ["collect", "sokoban:test", str(folder), "--tasks", "1", "-n", "1"]
+    assert main([*command, "-o", str(tmp_path)]) == 2
+    assert "tokens of a prompt are unknown to the model" in capsys.readouterr().err
+
+
 DAMAGES = {
     "model.safetensors": lambda path: path.write_bytes(path.read_bytes()[:-99]),
     "config.json": lambda path: path.write_text("{"),

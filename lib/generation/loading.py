@@ -51,6 +51,8 @@ def load(
                 f"{path} is GGUF: name a folder for the converted copy, load(cache=...)"
             )
         path = convert_gguf(path, Path(cache))
+    elif any((path / "model").glob("*.safetensors")) and not any(path.glob("*.safetensors")):
+        raise ValueError(f"{path} holds a model in a folder of its own: give {path / 'model'}")
     elif not path.is_dir() or not any(path.glob("*.safetensors")):
         raise ValueError(
             f"{path} holds no safetensors weights: only safetensors folders and .gguf files are "

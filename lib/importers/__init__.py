@@ -16,6 +16,7 @@ from pathlib import Path
 
 from lib.importers.arms import unlike
 from lib.importers.bfcl import read_bfcl
+from lib.importers.collection import read_collection
 from lib.importers.evalplus import read_evalplus
 from lib.importers.human_eval import read_human_eval
 from lib.importers.inspect_log import read_inspect
@@ -40,10 +41,11 @@ FORMATS = {
     "verifiers": read_verifiers,
     "lists": read_lists,
     "table": read_table,
+    "collection": read_collection,
 }
 """The reader of each format, by name."""
 
-_OF_FOLDERS = ("lm_eval", "tau", "bfcl", "verifiers")
+_OF_FOLDERS = ("collection", "lm_eval", "tau", "bfcl", "verifiers")
 _OF_OPTIONS = {"columns": "table", "flags": "lists"}
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "Imported",
     "load",
     "read_bfcl",
+    "read_collection",
     "read_evalplus",
     "read_human_eval",
     "read_inspect",

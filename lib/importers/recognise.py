@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from lib.importers import collection
 from lib.importers.folders import files_below
 from lib.importers.lists import is_lists, like_verdicts
 from lib.importers.records import json_document, parsed
@@ -24,6 +25,7 @@ _DOCUMENTS = {
 }
 _TABLES = ({"passed"}, {"pass_flags"}, {"n", "c"}, {"rollouts", "successes"})
 _IN_FOLDERS = {
+    "collection": collection.PATTERN,
     "bfcl": "BFCL_v*_result.json",
     "lm_eval": "samples_*.jsonl*",
     "verifiers": "results.jsonl",

@@ -132,13 +132,15 @@ def plot_training(steps, measure: str, *, window: int = 20, ax: Axes | None = No
     """A measure of the step log against steps: mean over seeds of each arm, and all seeds' range.
 
     steps: rows of `lab.results.read("steps")`, of one algorithm. Runs are first smoothed, a mean
-    over the last `window` steps. `measure` "temperature" shows the mean over the groups of a step;
-    its band reaches from the coldest to the hottest group, means over seeds.
+    over the last `window` steps, half of all steps at most. `measure` "temperature" shows the mean
+    over the groups of a step; its band reaches from the coldest to the hottest group, means over
+    seeds.
     """
     ax = ax or plt.gca()
     if not len(steps):
         return not_run(ax)
     warm = measure == "temperature"
+    window = max(1, min(window, steps["step"].max() // 2))
     columns = [f"temperature_{end}" for end in ("mean", "min", "max")] if warm else [measure]
     for arm in _present(steps["sampler"]):
         part = steps[steps["sampler"] == arm]

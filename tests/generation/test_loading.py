@@ -106,6 +106,11 @@ def test_gguf_without_a_cache_folder_is_an_error(gguf_file):
         load(gguf_file)
 
 
+def test_a_run_is_not_its_model_but_names_it(folder):
+    with pytest.raises(ValueError, match=f"give {folder}"):
+        load(folder.parent)
+
+
 @pytest.fixture
 def two_threads(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

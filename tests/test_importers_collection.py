@@ -1,0 +1,61 @@
+"""Collections of our own as logs: what `collect` wrote is what `report` reads."""
+
+import pytest
+
+from lib import importers, rollouts
+from lib.outcomes import OutcomesError
+from lib.policies import Reply, ScriptedPolicy
+from lib.report import read_arms
+from lib.trajectory import Message, Turn
+from tests import buttons
+
+WORLD = buttons.Buttons()
+
+
+def presses(context, key):
+    """Press the right button in even attempts; the third one meets trouble."""
+    if key.attempt == 3:
+        return Reply(Message("assistant", ""), Turn(0), "timeout")
+    return buttons.press(int(key.task[1:]) if key.attempt % 2 == 0 else 99)
+
+
+@pytest.fixture
+def collected(tmp_path):
+    def make(name, heat, tasks=2, turns=9):
+        policy = ScriptedPolicy(presses, name)
+        policy.settings = {**policy.settings, "sampling": {"temperature": heat, "stop": [name]}}
+        out = tmp_path / name
+        rollouts.collect(
+            policy, WORLD, WORLD.tasks()[:tasks], 4, out, pair=name, arm="a", max_turns=turns
+        )
+        return out
+
+    return make
+
+
+def test_a_collection_is_recognised_and_counted(collected):
+    found = importers.load(collected("one", 0.5))
+    assert found.report.format == "collection"
+    assert (found.report.attempts, found.report.scored) == (8, 6)
+    assert found.report.missing == {"timeout": 2}
+    expected = rollouts.table(found.report.files[0].rpartition("/")[0])
+    assert found.outcomes["passed"].tolist() == expected["passed"].tolist()
+    assert found.report.settings["temperature"] == [0.5]
+
+
+def test_messages_come_when_they_are_asked_for(collected):
+    found = importers.load(collected("one", 0.5), trajectories=True)
+    assert len(found.rollouts) == 8
+    assert found.rollouts[0].messages[-1].role == "assistant"
+
+
+def test_arms_of_two_collections_are_aligned_and_their_settings_compared(collected):
+    logs, table = read_arms(collected("base", 0.5), collected("post", 1.0))
+    assert sorted(table["arm"].unique()) == ["base", "post"]
+    unlike = importers.unlike(logs["base"], logs["post"])
+    assert unlike["setting"].tolist() == ["temperature"]  # stops belong to how a model is spoken to
+
+
+def test_a_folder_without_rollouts_is_refused(tmp_path):
+    with pytest.raises(OutcomesError, match="no rollouts yet"):
+        importers.read_collection(tmp_path)
