@@ -105,6 +105,12 @@ def train(arguments):
     from lib.training.adapters import add_lora, finished
 
     chosen.check_options(arguments)
+    if arguments.world.endswith(":test"):
+        print(
+            f"note: {arguments.world} are the held-out tasks: evaluate what is trained on them "
+            "elsewhere",
+            file=sys.stderr,
+        )
     names = ("steps", "groups", "group_size", "minibatch", "rows_at_once", "learning_rate")
     names += ("max_new_tokens", "max_turns", "entropy_bonus", "kl_weight", "filter_mass", "reward")
     given = {name: getattr(arguments, name) for name in names}
@@ -260,6 +266,13 @@ def _scoring_settings(arguments, policy, reference, dialect, context):
     return told
 
 
+_GOING_ON = {
+    collect: ": the same command goes on with what is not finished",
+    train: ": the same command goes on from the last checkpoint, a minute old at most",
+    score: ": the same command goes on with what is not scored",
+}
+
+
 def parser() -> argparse.ArgumentParser:
     """The commands, each the function of its name here with the arguments of `lib.arguments`."""
     main_parser = argparse.ArgumentParser(prog="python -m lib", description="Sharpening Lab.")
@@ -284,7 +297,8 @@ def main(argv=None) -> int:
         print(f"error: too large to work with ({type(error).__name__}: {error})", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        told = _GOING_ON.get(arguments.command, "")
+        print(f"interrupted{told}", file=sys.stderr)
         return 130
 
 

@@ -63,6 +63,20 @@ def test_bad_options_are_named(folder, tmp_path, capsys, options, said):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_who_trains_on_held_out_tasks_is_told(folder, tmp_path, capsys):
+    assert main(["train", str(folder), "sokoban:test", "-o", str(tmp_path), *FEW, "4"]) == 0
+    assert "sokoban:test are the held-out tasks" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_says_what_goes_on(folder, tmp_path, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lib.training.train", interrupted)
+    assert main(["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4"]) == 130
+    assert "the same command goes on from the last checkpoint" in capsys.readouterr().err
+
+
 def test_help_says_the_defaults_that_hold(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
