@@ -154,6 +154,8 @@ def differences(
 def off_zero(found: pd.DataFrame) -> str:
     """How many intervals of `differences` lie off zero, and which, in words."""
     known = found[found["low"].notna()]
+    if known.empty:
+        return f"no interval: fewer than {metrics.FEWEST_SEEDS} seeds of two arms"
     off = known[(known["low"] > 0) | (known["high"] < 0)]
     said = f"{len(off)} of {len(known)} intervals lie off zero; by chance 1 in 20 would"
     named = [
