@@ -151,6 +151,22 @@ def differences(
     return pd.DataFrame(rows)
 
 
+def rates_in_words(scores: pd.DataFrame, measure: str) -> str:
+    """Whether two learning rates differ by more than the arms do, over the seeds run at both."""
+    wide = scores.pivot_table(index=["sampler", "seed"], columns="rate", values=measure).dropna()
+    if wide.empty or len(wide.columns) != 2:
+        return "No arm is run at two learning rates with the same seeds."
+    low, high = wide.columns
+    arms = wide.groupby("sampler").mean()
+    apart = arms[low] - arms[high]
+    widest = (arms.max() - arms.min()).max()
+    return (
+        f"{measure}: at {low:g} minus at {high:g}, {apart.min():+.3f} to {apart.max():+.3f} over "
+        f"{len(arms)} arms; between arms at one rate, {widest:.3f} at most (means of "
+        f"{len(wide) / len(arms):.3g} seeds)."
+    )
+
+
 def off_zero(found: pd.DataFrame) -> str:
     """How many intervals of `differences` lie off zero, and which, in words."""
     known = found[found["low"].notna()]
