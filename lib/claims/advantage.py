@@ -39,7 +39,7 @@ def _gain(cell, ours, measure, theirs, k) -> Claim:
     value, low, high = lead(ours, theirs, k, measure)
     against = "one attempt" if measure == "accuracy" else f"best of {k} by {RIVAL}"
     chosen, rival = float(ours.success.value[0]), float(getattr(theirs, measure).value[0])
-    relative = f" ({chosen / rival - 1:+.0%} of it)" if rival > 0 else ""
+    relative = f" ({chosen / rival - 1:+.0%} relative)" if rival > 0 else ""
     return Claim(
         statement=f"best of {k} by progress advantage beats {against}: {cell.label}",
         value=value,
