@@ -8,3 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 """The checkout this package was imported from; ``data`` and ``figures`` live beside ``lib``."""
+
+
+def located(path: str | Path) -> Path:
+    """A path that people name: as it is where it exists from here, or else from `ROOT`."""
+    here = Path(path)
+    return here if here.exists() else ROOT / here

@@ -10,43 +10,51 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from lib import ROOT, metrics
+from lib import ROOT, located, metrics
 from lib.lab.selectors import Cell, step_scores
 
 WHO_AND_WHEN = ROOT / "data" / "whoandwhen"
 """Tables that `data/whoandwhen/score.py` wrote, one a policy."""
 GUESS = "no score"
 """The rule of guesses that need no model."""
+HALVINGS = 200
+"""Of the tasks, to choose "always step k": so many that its accuracy does not hang on the seed."""
 
 
 def guesses(
-    lengths: Sequence[Sequence[int]], decisive: Sequence[int], tasks=None, seed: int = 0
+    lengths: Sequence[Sequence[int]], decisive: Sequence[int], tasks=None
 ) -> dict[str, list]:
     """Steps that are named without a model, as `metrics.attribution` takes them, by name.
 
     "random step" is the expectation over all steps. "always step k" names the step that is decisive
-    most often, chosen on a random half of the tasks for the other half, both ways round; it names
-    none with a single task.
+    most often in a half of the tasks that the trajectory's own is not in, and is the expectation
+    over such halves, `HALVINGS` of them: where two places are nearly as usual, one halving, or
+    leaving out one task, decides by chance or against itself. It names none with a single task.
     """
     return {
         "random step": [range(len(one)) for one in lengths],
         "first step": [0] * len(lengths),
         "last step": [len(one) - 1 for one in lengths],
         "longest step": [int(np.argmax(one)) for one in lengths],
-        "always step k": _always(decisive, tasks, seed),
+        "always step k": _always(decisive, tasks),
     }
 
 
-def _always(decisive, tasks, seed) -> list[int | None]:
+def _always(decisive, tasks, seed: int = 0) -> list[NDArray[np.int64] | None]:
+    """Of each trajectory a step for each halving, chosen on the half without its task."""
     decisive = np.asarray(decisive, int)
-    _, number = np.unique(range(len(decisive)) if tasks is None else tasks, return_inverse=True)
-    count = number.max(initial=-1) + 1
-    if count < 2:
+    names, task = np.unique(range(len(decisive)) if tasks is None else tasks, return_inverse=True)
+    if len(names) < 2:
         return [None] * len(decisive)
-    half = (np.random.default_rng(seed).permutation(count) < count // 2)[number]
-    best = {side: int(np.bincount(decisive[half == side]).argmax()) for side in (True, False)}
-    return [best[not side] for side in half]
+    counts = np.zeros((len(names), decisive.max() + 1), int)
+    np.add.at(counts, (task, decisive), 1)
+    halves = np.tile(np.arange(len(names)) < len(names) // 2, (HALVINGS, 1))
+    halves = np.random.default_rng(seed).permuted(halves, axis=1)
+    inside, outside = ((side @ counts).argmax(1)[:, None] for side in (halves, ~halves))
+    steps = np.where(halves, outside, inside)
+    return [steps[:, one] for one in task]
 
 
 def compare(
@@ -70,7 +78,7 @@ def compare(
     score that is alike in all is that guess in disguise.
     """
     told = {"tasks": tasks, "n_boot": n_boot, "rng": seed}
-    plain = guesses(lengths, decisive, tasks, seed)
+    plain = guesses(lengths, decisive, tasks)
     right = {name: metrics.attribution(steps, decisive, **told) for name, steps in plain.items()}
     best = max(plain, key=lambda name: np.nan_to_num(right[name].accuracy.value, nan=-1))
     predicted = {
@@ -97,7 +105,7 @@ def _likest(steps, plain) -> dict:
     """The guess that names these steps most often, a random one aside, and how often it does."""
     named = [i for i, step in enumerate(steps) if step is not None]
     alike = {
-        guess: float(np.mean([steps[i] == theirs[i] for i in named]))
+        guess: float(np.mean([np.mean(np.equal(steps[i], theirs[i])) for i in named]))
         for guess, theirs in plain.items()
         if guess != "random step"
     }
@@ -117,18 +125,32 @@ def in_words(table: pd.DataFrame) -> str:
         return said
     ours = models.loc[models["accuracy"].where(~hidden).idxmax()]
     guess = table.loc[table["accuracy"].where(table["rule"] == GUESS).idxmax()]
-    beside = "no interval tells it from"
-    if ours["lead_low"] > 0 or ours["lead_high"] < 0:
-        beside = "it is better than" if ours["lead"] > 0 else "it is worse than"
-    lead, low, high = (
-        f"{ours[one].round(2) + 0:+.2f}" for one in ("lead", "lead_low", "lead_high")
-    )
-    interval = "" if np.isnan(ours["lead_low"]) else f" [{low}, {high}]"
+    lead = metrics.Band(*ours[["lead", "lead_low", "lead_high"]])
+    beside = {1: "it is better than", -1: "it is worse than", 0: "no interval tells it from"}
     return (
         f"{said} The best of the other {(~hidden).sum()}: {ours['scorer']} by {ours['rule']}, "
-        f"right in {ours['accuracy']:.0%} of {int(ours['counted'])} failures; {beside} the best "
-        f"guess, {guess['scorer']}, right in {guess['accuracy']:.0%} (lead {lead}{interval})."
+        f"right in {ours['accuracy']:.0%} of {int(ours['counted'])} failures; "
+        f"{beside[_side(lead, 0)]} the best guess, {guess['scorer']}, right in "
+        f"{guess['accuracy']:.0%} (lead {_signed(lead)})."
     )
+
+
+def _side(band: metrics.Band, bound: float) -> int:
+    """1 or -1 where the interval lies wholly above or below the bound, 0 where neither."""
+    return int(band.low > bound + metrics.MARGIN) - int(band.high < bound - metrics.MARGIN)
+
+
+def _signed(band: metrics.Band) -> str:
+    """A difference and its interval, with as many digits, from 2, as show on which side ends lie.
+
+    An end that is 0 stands without a sign.
+    """
+    there = [abs(end) for end in band if abs(end) > metrics.MARGIN]
+    digits = next(n for n in range(2, 14) if all(round(end, n) > 0 for end in there))
+    value, low, high = (
+        f"{end:+.{digits}f}" if abs(end) > metrics.MARGIN else f"{0:.{digits}f}" for end in band
+    )
+    return value if np.isnan(band.low) else f"{value} [{low}, {high}]"
 
 
 def in_sokoban(cell: Cell, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:
@@ -146,14 +168,15 @@ def in_sokoban(cell: Cell, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame
 def scored_logs(folder: str | Path = WHO_AND_WHEN) -> dict[str, pd.DataFrame]:
     """The tables of scored steps of Who & When by the name of the policy; none may be there.
 
-    Raises FileNotFoundError without the folder.
+    folder: see `lib.located`. Raises FileNotFoundError without it.
     """
-    if not Path(folder).is_dir():
+    folder = located(folder)
+    if not folder.is_dir():
         raise FileNotFoundError(
             f"there is no folder {folder}: expected one with tables that data/whoandwhen/score.py "
             "wrote"
         )
-    return {path.stem: pd.read_parquet(path) for path in sorted(Path(folder).glob("*.parquet"))}
+    return {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
 
 
 def on_logs(steps: pd.DataFrame, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:
@@ -197,3 +220,19 @@ def lower_at_decisive(cell: Cell, *, n_boot: int = 1000, seed: int = 0) -> dict[
         )
         for name, values in step_scores(cell.scored).items()
     }
+
+
+def lower_in_words(found: Mapping[str, Mapping[str, metrics.Band]]) -> str:
+    """What `lower_at_decisive` says of several settings, a line a score.
+
+    found: name of a setting -> its bands.
+    """
+    lines = []
+    for name in dict.fromkeys(name for bands in found.values() for name in bands):
+        sides = {where: _side(bands[name], 0.5) for where, bands in found.items()}
+        told = []
+        for side, said in ((1, "better than chance"), (-1, "worse"), (0, "not told from it")):
+            there = [where for where, one in sides.items() if one == side]
+            told.append(f"{said} in {len(there)}" + (f" ({', '.join(there)})" if there else ""))
+        lines.append(f"{name}, of {len(found)} settings: {', '.join(told)}")
+    return "\n".join(lines)

@@ -17,6 +17,9 @@ from scipy.special import log_softmax, logsumexp
 
 Array = NDArray[np.float64]
 
+POLISHING = 2000
+"""The most steps along the natural gradient that `maximise` ends with."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -89,39 +92,57 @@ def evaluate(table: Table, log_policy: Array, log_reference: Array, beta: float)
     return Soft(table.expected_reward + table.gamma * table.transition @ V, V, log_policy)
 
 
-def maximise(table: Table, log_reference: Array, beta: float, start: Array | None = None) -> Soft:
+def maximise(table: Table, log_reference: Array, beta: float) -> Soft:
     """The optimum found independently: gradient ascent on the exact return over policy logits.
 
-    start: [s], chances of the first state; None is even over all states that do not end, so every
-    state is reached and its logits matter. Nothing of `soft_value_iteration` is used: the return
-    and its gradient come from linear solves, and scipy's L-BFGS does the rest. With rewards of 1
-    and beta of 0.1 or more, log ratios are right to 1e-6; a smaller beta makes some actions so rare
-    that double precision no longer shows what they do to the return.
-
-    The gradient of the return by the logit of (s, a) is d(s) pi(a|s) [Q - beta log(pi/ref) - V],
-    d the discounted visits of s (the policy gradient theorem with the regulariser's own term).
+    The return is even over all states that do not end as the first, so every state is reached and
+    its logits matter. Nothing of `soft_value_iteration` is used: the return and its `gradient` come
+    from linear solves, and scipy's L-BFGS climbs. An action that is hardly ever taken moves the
+    return too little for its line search, so the last steps go along the natural gradient, the
+    gradient over visits and chances, until that is gone or `POLISHING` of them are made.
+    Whether the ascent arrived, `gradient` of what it found tells.
     """
     _check_beta(beta)
     live = ~table.ends
-    first = live / live.sum() if start is None else np.asarray(start, dtype=float)
-    eye = np.eye(len(live))
+    first = live / live.sum()
+
+    def policy_of(logits):
+        log_policy = log_softmax(logits.reshape(log_reference.shape), axis=1)
+        return np.where(live[:, None], log_policy, log_reference)
 
     def minus_return(logits):
-        log_policy = log_softmax(logits.reshape(log_reference.shape), axis=1)
-        policy = np.exp(log_policy)
-        found = evaluate(table, log_policy, log_reference, beta)
-        visits = np.linalg.solve(eye - table.gamma * _chain(table, policy).T, first)
-        gain = found.Q - beta * (log_policy - log_reference) - found.V[:, None]
-        slope = np.where(live[:, None], visits[:, None] * policy * gain, 0.0)
-        return -float(first @ found.V), -slope.ravel()
+        found = evaluate(table, policy_of(logits), log_reference, beta)
+        return -float(first @ found.V), -gradient(table, found, log_reference, beta).ravel()
 
     options = {"maxiter": 100_000, "maxfun": 200_000, "ftol": 0, "gtol": 1e-13, "maxcor": 50}
-    found = minimize(
+    climbed = minimize(
         minus_return, log_reference.ravel(), jac=True, method="L-BFGS-B", options=options
     )
-    log_policy = log_softmax(found.x.reshape(log_reference.shape), axis=1)
-    log_policy = np.where(live[:, None], log_policy, log_reference)
-    return evaluate(table, log_policy, log_reference, beta)
+    found = evaluate(table, policy_of(climbed.x), log_reference, beta)
+    for _ in range(POLISHING):
+        natural = np.where(live[:, None], _gain(found, log_reference, beta), 0.0)
+        if np.abs(natural).max() < 1e-12:
+            break
+        logits = found.log_policy + natural / (2 * beta)
+        found = evaluate(table, policy_of(logits), log_reference, beta)
+    return found
+
+
+def gradient(table: Table, found: Soft, log_reference: Array, beta: float) -> Array:
+    """The gradient of the return by a policy's logits, [s, a], even over first states.
+
+    d(s) pi(a|s) [Q - beta log(pi/ref) - V], d the discounted visits of s: the policy gradient
+    theorem with the regulariser's own term. It is 0 at the optimum.
+    """
+    live = ~table.ends
+    chain = _chain(table, np.exp(found.log_policy))
+    visits = np.linalg.solve(np.eye(len(live)) - table.gamma * chain.T, live / live.sum())
+    slope = visits[:, None] * np.exp(found.log_policy) * _gain(found, log_reference, beta)
+    return np.where(live[:, None], slope, 0.0)
+
+
+def _gain(found: Soft, log_reference: Array, beta: float) -> Array:
+    return found.Q - log_ratio(found, log_reference, beta) - found.V[:, None]
 
 
 def advantage(found: Soft) -> Array:

@@ -71,6 +71,25 @@ def test_a_policy_that_is_the_optimum_lies_on_the_line():
     assert exactness.beside_exact(made, WORLD)["correlation"].iloc[0] == pytest.approx(1)
 
 
+def test_an_optimiser_that_did_not_converge_is_told_from_an_identity_that_fails():
+    table = WORLD.table()
+    reference = np.log(np.random.default_rng(0).dirichlet(np.ones(21), size=25))
+    best = exactness.tabular.soft_value_iteration(table, reference, 0.2)
+    half_way = exactness.tabular.evaluate(table, reference, reference, 0.2)
+    found = exactness.identity(table, {"a": best, "b": half_way}, reference, 0.2)
+    assert found["holds"].to_list() == found["converged"].to_list() == [True, False]
+    said = exactness.identity_in_words(found)
+    assert "By a it holds to 1e-12." in said
+    assert "The b did not converge" in said
+    assert "agree" not in said
+
+
+def test_the_trained_correlation_is_said_in_words():
+    row = {"step": 9, "correlation": 0.5, "states above 0": "3 of 4"}
+    said = exactness.beside_in_words(pd.DataFrame([row]))
+    assert said.endswith("at 0.50 over all states and replies, and positively in 3 of 4 states.")
+
+
 def test_weights_of_one_change_nothing():
     x, y = np.random.default_rng(0).normal(size=(2, 50))
     plain = np.corrcoef(x, y)[0, 1]

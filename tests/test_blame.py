@@ -53,13 +53,26 @@ def test_scores_and_guesses_are_compared_on_the_same_failures():
     assert found.loc[("random step", blame.GUESS), "distance"] == pytest.approx(5 / 6)
 
 
-def test_always_the_same_step_is_chosen_on_the_other_half_of_the_tasks():
+def always(decisive, tasks):
+    return blame.guesses([[1] * 5] * len(decisive), decisive, tasks)["always step k"]
+
+
+def test_always_the_same_step_is_chosen_on_other_tasks():
     tasks, decisive = np.repeat(np.arange(8), 3), np.repeat([4, 4, 4, 1, 4, 4, 4, 4], 3)
-    lengths = [[1] * 5] * 24
-    assert blame.guesses(lengths, decisive, tasks)["always step k"] == [4] * 24
-    two = blame.guesses(lengths[:2], [0, 3], ["a", "b"])["always step k"]
-    assert two == [3, 0]
-    assert blame.guesses(lengths[:2], [0, 3], ["a", "a"])["always step k"] == [None, None]
+    assert all((steps == 4).all() for steps in always(decisive, tasks))
+    first, second = always([0, 3], ["a", "b"])
+    assert (first == 3).all()
+    assert (second == 0).all()
+    assert always([0, 3], ["a", "a"]) == [None, None]
+
+
+def test_always_the_same_step_does_not_hang_on_the_seed():
+    decisive = [0] * 15 + [1] * 16 + [2] * 9
+    accuracies = [
+        metrics.attribution(blame._always(decisive, None, seed), decisive, n_boot=0).accuracy.value
+        for seed in range(4)
+    ]
+    assert max(accuracies) - min(accuracies) < 0.04
 
 
 def test_a_score_that_is_a_guess_in_disguise_is_told():
@@ -85,6 +98,21 @@ def test_the_result_in_words_follows_the_interval_of_the_lead(right, told):
     lengths = [[1, 1, 1]] * 60 if right else lengths
     said = blame.in_words(blame.compare({"x": wrong}, lengths, decisive, n_boot=100))
     assert f"it is {told} than the best guess" in said
+
+
+def test_the_ends_of_a_lead_show_on_which_side_they_lie():
+    assert blame._signed(metrics.Band(-0.05, -0.1, -0.0004)) == "-0.0500 [-0.1000, -0.0004]"
+    assert blame._signed(metrics.Band(-0.05, -0.15, 0.0)) == "-0.05 [-0.15, 0.00]"
+    assert blame._signed(metrics.Band(0.1, np.nan, np.nan)) == "+0.10"
+
+
+def test_worse_than_chance_at_the_decisive_step_is_said():
+    bands = {"x": metrics.Band(0.4, 0.3, 0.49), "y": metrics.Band(0.5, 0.4, 0.6)}
+    bands = {where: {"log-prob": band} for where, band in bands.items()}
+    assert blame.lower_in_words(bands) == (
+        "log-prob, of 2 settings: better than chance in 0, worse in 1 (x), "
+        "not told from it in 1 (y)"
+    )
 
 
 def test_logs_without_scores_are_said_to_have_none():

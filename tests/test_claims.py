@@ -210,6 +210,11 @@ def test_load_names_what_it_does_not_have():
         claims.load("published", pairs=["gpt"])
 
 
+def test_a_name_in_the_place_of_a_list_is_refused():
+    with pytest.raises(outcomes.OutcomesError, match=r"pairs is 'a': expected a list, \['a'\]"):
+        claims.load("published", pairs="a")
+
+
 def test_load_reads_a_path_from_the_root_of_the_checkout(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert outcomes.kind(claims.load("data/examples/base.jsonl")) == "attempts"

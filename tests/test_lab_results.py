@@ -76,9 +76,20 @@ def test_runs_that_are_not_told_apart_are_refused():
     assert found["rate"].tolist() == [3e-4, 1e-4]
 
 
-def test_missing_results_say_what_writes_them(tmp_path):
-    with pytest.raises(FileNotFoundError, match="make lab writes it"):
+def test_a_folder_without_the_table_says_what_was_expected(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"steps\.parquet: expected a folder that has"):
         results.read("steps", tmp_path)
+
+
+def test_missing_results_say_what_writes_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "DATA", tmp_path)
+    with pytest.raises(FileNotFoundError, match="make lab writes it"):
+        results.read("steps")
+
+
+def test_a_relative_folder_counts_from_the_root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert not results.read("pilots", "data/lab").empty
 
 
 def test_runs_of_the_plan_are_chosen_by_name():

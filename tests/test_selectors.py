@@ -35,6 +35,18 @@ def test_cells_are_named_by_whose_attempts_they_hold():
     assert found == ["sokoban: post-trained", "sokoban: base", "sokoban: base of 1M"]
 
 
+def test_one_world_in_the_place_of_a_list_is_refused():
+    with pytest.raises(TypeError, match=r"worlds is 'desk': expected a list, \['desk'\]"):
+        selectors.cells(scored_cells.table(), "desk")
+
+
+def test_settings_that_share_their_attempts_are_told():
+    one = scored_cells.cell()
+    said = selectors.attempts_in_words([one, one])
+    assert said.startswith("2 settings of 1 sets of attempts; the same attempts")
+    assert selectors.attempts_in_words([one]) == "1 settings of 1 sets of attempts"
+
+
 def test_what_is_planned_and_not_there_is_named():
     names = selectors.absent(scored_cells.table())
     assert len(names) == len(plan.SCORES) - 1
@@ -57,11 +69,21 @@ def test_standings_count_the_cells_in_which_progress_advantage_does_better():
         }
         for name, cell in cells.items()
     }
-    table = selectors.standings(found, 4)
+    sets = {"right": "a", "wrong": "b"}
+    table = selectors.standings(found, 4, sets)
     assert selectors.PROGRESS not in table.index
-    assert table.loc["one attempt"].to_list() == [1, 1, 0]
-    assert table.loc["reward model"].to_list() == [0, 1, 1]
-    assert selectors.standings(found, 1).loc["one attempt"].to_list() == [0, 0, 2]
+    assert table.loc["one attempt"].to_list() == [1, 1, 0, 1, 1]
+    assert table.loc["reward model"].to_list() == [0, 1, 1, 0, 1]
+    assert selectors.standings(found, 1, sets).loc["one attempt"].to_list() == [0, 0, 2, 0, 0]
+
+
+def test_standings_tell_settings_from_sets_of_attempts():
+    picked = {
+        name: selectors.select(CELL, scores, [4], 100, 0)
+        for name, scores in selectors.selectors(CELL).items()
+    }
+    row = selectors.standings({"x": picked, "y": picked}, 4, {"x": "a", "y": "a"}).iloc[0]
+    assert (row["better"], row["better_sets"]) == (2, 1)
 
 
 def test_the_axes_of_a_grid_say_what_is_put_together():

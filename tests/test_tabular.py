@@ -10,6 +10,7 @@ from lib.tabular import (
     advantage,
     evaluate,
     from_level,
+    gradient,
     log_ratio,
     maximise,
     recovered_reward,
@@ -53,7 +54,7 @@ def test_the_log_ratio_is_the_advantage(beta):
     assert np.allclose(np.exp(found.log_policy).sum(1), 1, atol=1e-10)
 
 
-@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("beta", [0.02, 0.05, *BETAS])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_optimum_found_independently_agrees(beta, seed):
     table, reference = lake(seed=seed)
@@ -63,6 +64,20 @@ def test_the_optimum_found_independently_agrees(beta, seed):
     exact = soft_value_iteration(table, reference, beta)
     assert np.abs(found.V - exact.V).max() < 1e-9
     assert np.abs(advantage(found) - advantage(exact))[live].max() < 1e-6
+    assert np.abs(gradient(table, found, reference, beta)).max() < 1e-12
+
+
+def test_the_gradient_is_what_the_return_changes_by():
+    table, reference = lake()
+    rng, live = np.random.default_rng(1), ~table.ends
+    logits, way = rng.normal(size=(2, *reference.shape))
+
+    def found(step):
+        return evaluate(table, log_softmax(logits + step * way, axis=1), reference, 0.2)
+
+    change = (found(1e-5).V - found(-1e-5).V)[live].mean() / 2e-5
+    slope = gradient(table, found(0), reference, 0.2)
+    assert change == pytest.approx((slope * way).sum(), rel=1e-6)
 
 
 def test_the_optimum_is_better_than_others():

@@ -35,9 +35,11 @@ def advantage_claims(
 
 
 def _gain(cell, ours, measure, theirs, k) -> Claim:
-    """Success of the best of k less what it is compared with, on the same resamples."""
+    """Success of the best of k less what it is compared with, on the same resamples, in shares."""
     value, low, high = lead(ours, theirs, k, measure)
     against = "one attempt" if measure == "accuracy" else f"best of {k} by {RIVAL}"
+    chosen, rival = float(ours.success.value[0]), float(getattr(theirs, measure).value[0])
+    relative = f" ({chosen / rival - 1:+.0%} relative)" if rival > 0 else ""
     return Claim(
         statement=f"best of {k} by progress advantage beats {against}: {cell.label}",
         value=value,
@@ -45,8 +47,7 @@ def _gain(cell, ours, measure, theirs, k) -> Claim:
         high=high,
         published=_printed() if measure == "accuracy" else f"shown as a figure, {OTHER}",
         verdict=verdict(low, high, 0),
-        why=f"{ours.success.value[0]:.3f} against {getattr(theirs, measure).value[0]:.3f}; "
-        f"pass@{k} is {ours.coverage.value[0]:.3f}",
+        why=f"{chosen:.3f} against {rival:.3f}{relative}; pass@{k} is {ours.coverage.value[0]:.3f}",
         digits=3,
     )
 
@@ -72,7 +73,7 @@ def _printed() -> str:
     table = published.table("progress_advantage")
     rows = table[table["quantity"].str.startswith("gain")]
     shown = [f"+{row.value:g} % ({row.setting})" for row in rows.itertuples()]
-    return f"best of 8: {', '.join(shown)}; {OTHER}"
+    return f"best of 8: {', '.join(shown)}, relative or in points is not recorded; {OTHER}"
 
 
 def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:

@@ -2,13 +2,12 @@
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from lib import ROOT, metrics, outcomes, published
+from lib import located, metrics, outcomes, published
 from lib.lab import comparisons
 
 FEWEST_PAIRS = 8
@@ -44,8 +43,7 @@ def load(
         table = comparisons.every()
         table = comparisons.of(comparisons.SHOWN, table) if pairs is None else table
     else:
-        here = Path(source)
-        table = outcomes.read(here if here.exists() else ROOT / here)
+        table = outcomes.read(located(source))
     return only(table, source, pairs=pairs, benchmarks=benchmarks)
 
 
@@ -64,6 +62,8 @@ def only(
     for column, chosen in (("pair", pairs), ("benchmark", benchmarks)):
         if chosen is None:
             continue
+        if isinstance(chosen, str):
+            raise outcomes.OutcomesError(f"{column}s is {chosen!r}: expected a list, [{chosen!r}]")
         known = list(dict.fromkeys(table[column]))
         unknown = [name for name in chosen if name not in known]
         if unknown:

@@ -1,6 +1,7 @@
 """A trained policy beside the exact optimum of its own MDP (`lib.lab.lake`)."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,9 @@ import pandas as pd
 
 from lib import tabular
 from lib.lab import lake, plan
+
+ERROR, SLOPE = 1e-10, 1e-12
+"""Below which the identity holds, and an optimiser of a return up to 1 has arrived."""
 
 
 def read_or_train(source: str) -> pd.DataFrame:
@@ -21,6 +25,59 @@ def read_or_train(source: str) -> pd.DataFrame:
         raise ValueError(f"source is {source!r}: expected lab or live")
     with tempfile.TemporaryDirectory() as folder:
         return lake.run(plan.DATA / "models" / plan.Lake.base.name, Path(folder), steps=(30,))
+
+
+def identity(
+    table: tabular.Table, ways: Mapping[str, tabular.Soft], log_reference: np.ndarray, beta: float
+) -> pd.DataFrame:
+    """How far each optimum keeps to the identity, a row a way: `error`, `slope`, `apart`, `holds`.
+
+    error: the largest |log ratio - advantage|.  slope: the largest of the return's gradient, which
+    tells an optimiser that has not arrived (`converged`, `SLOPE`) from an identity that fails.
+    apart: the largest difference of V from that of the first way.
+    """
+    live, first = ~table.ends, next(iter(ways.values()))
+    rows = {}
+    for name, found in ways.items():
+        ratio = tabular.log_ratio(found, log_reference, beta)
+        slope = np.abs(tabular.gradient(table, found, log_reference, beta)).max()
+        rows[name] = {
+            "error": np.abs(ratio - tabular.advantage(found))[live].max(),
+            "slope": slope,
+            "apart": np.abs(found.V - first.V).max(),
+            "converged": slope < SLOPE,
+        }
+    found = pd.DataFrame.from_dict(rows, orient="index")
+    return found.assign(holds=found["error"] < ERROR)
+
+
+def identity_in_words(found: pd.DataFrame) -> str:
+    """What a table of `identity` says."""
+    said = []
+    for way, row in found.iterrows():
+        if row["holds"] and row["converged"]:
+            said.append(f"By {way} it holds to {_power(row['error'])}.")
+        elif row["converged"]:
+            said.append(f"By {way} it does not hold: an error of {row['error']:.2g}.")
+        else:
+            said.append(
+                f"The {way} did not converge (a slope of {row['slope']:.2g} is left), so that its "
+                f"error of {row['error']:.2g} says nothing of the identity."
+            )
+    if found["converged"].all():
+        said.append(f"The values of both agree to {_power(found['apart'].max())}.")
+    return " ".join(said)
+
+
+def shown_identity(found: pd.DataFrame) -> pd.DataFrame:
+    """A table of `identity` with the power of ten that each number is below: the rest is noise."""
+    numbers = found[["error", "slope", "apart"]].map(_power)
+    return numbers.assign(converged=found["converged"], holds=found["holds"])
+
+
+def _power(number: float) -> str:
+    """The power of ten that a number is not above, from 1e-12 on."""
+    return f"{10.0 ** np.ceil(np.log10(max(number, 1e-12))):.0e}"
 
 
 def points(trained: pd.DataFrame, world: lake.FadingLake, step: int) -> pd.DataFrame:
@@ -57,7 +114,8 @@ def by_state(trained: pd.DataFrame, world: lake.FadingLake, step: int) -> np.nda
 def beside_exact(trained: pd.DataFrame, world: lake.FadingLake) -> pd.DataFrame:
     """How far the trained log ratio follows the exact advantage, a row a tabulated step.
 
-    `correlation` is over all states and actions, `weighted` by the base's chances.
+    Pearson's correlation throughout: `correlation` is over all states and actions, `weighted` by
+    the base's chances. A state in which it is undefined is not counted.
     """
     rows = []
     for step in sorted(set(trained["step"]) - {0}):
@@ -72,10 +130,21 @@ def beside_exact(trained: pd.DataFrame, world: lake.FadingLake) -> pd.DataFrame:
                     found["advantage"], found["ratio"], found["chance"]
                 ),
                 "by state, median": np.median(states),
+                "states above 0": f"{(states > 0).sum()} of {len(states)}",
                 "states above 0.5": f"{(states > 0.5).sum()} of {len(states)}",
             }
         )
     return pd.DataFrame(rows)
+
+
+def beside_in_words(beside: pd.DataFrame) -> str:
+    """What the last row of `beside_exact` says."""
+    row = beside.iloc[-1]
+    return (
+        f"After {row['step']} steps log ratio and exact advantage correlate at "
+        f"{row['correlation']:.2f} over all states and replies, and positively in "
+        f"{row['states above 0']} states."
+    )
 
 
 def weighted_correlation(x, y, weights) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib import metrics, outcomes
+from lib import located, metrics, outcomes
 from lib.lab import plan
 
 RUN = ["world", "size", "algorithm", "sampler", "rate", "seed"]
@@ -19,10 +19,17 @@ def measures(K: int = plan.ATTEMPTS) -> list[str]:
 
 
 def read(name: str, folder: str | Path | None = None) -> pd.DataFrame:
-    """A table of the lab: "evaluations", "steps", "losses" or "pilots"; None reads `plan.DATA`."""
-    path = Path(folder or plan.DATA) / f"{name}.parquet"
+    """A table of the lab: "evaluations", "steps", "losses", "pilots" or "scores".
+
+    folder: where another NAME.parquet lies, see `lib.located`; None reads `plan.DATA`. Raises
+    FileNotFoundError where there is none.
+    """
+    path = (plan.DATA if folder is None else located(folder)) / f"{name}.parquet"
     if not path.exists():
-        raise FileNotFoundError(f"there is no {path}: make lab writes it, a run at a time")
+        told = "make lab writes it, a run at a time"
+        if folder is not None:
+            told = "expected a folder that has this table of the lab, as data/lab does"
+        raise FileNotFoundError(f"there is no {path}: {told}")
     return pd.read_parquet(path)
 
 

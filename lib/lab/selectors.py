@@ -83,8 +83,11 @@ class Cell:
 def cells(table: pd.DataFrame, worlds: Sequence[str] | None = None) -> list[Cell]:
     """The cells of a table of scores, in the order of the plan, of these worlds; None takes all.
 
-    Raises ValueError for a world that the lab does not have.
+    Raises TypeError for a name in the place of a list, ValueError for a world that the lab does not
+    have.
     """
+    if isinstance(worlds, str):
+        raise TypeError(f"worlds is {worlds!r}: expected a list, [{worlds!r}]")
     unknown = [world for world in worlds or () if world not in WORLDS]
     if unknown:
         raise ValueError(f"there is no world {unknown[0]!r}: expected some of {', '.join(WORLDS)}")
@@ -110,6 +113,16 @@ def absent(table: pd.DataFrame, worlds: Sequence[str] | None = None) -> list[str
         if (one.policy.name, one.sampler.name) not in there
         and (worlds is None or one.world in worlds)
     ]
+
+
+def attempts_in_words(cells: Sequence[Cell]) -> str:
+    """How many sets of attempts cells are of, and which cells share one: scored by two policies."""
+    sets: dict[str, list[str]] = {}
+    for cell in cells:
+        sets.setdefault(cell.by, []).append(cell.label)
+    shared = [" and ".join(labels) for labels in sets.values() if len(labels) > 1]
+    said = f"{len(cells)} settings of {len(sets)} sets of attempts"
+    return said + "".join(f"; the same attempts, scored by several policies: {s}" for s in shared)
 
 
 def selectors(cell: Cell, rng: int = 0) -> dict[str, NDArray[np.float64]]:
@@ -153,24 +166,35 @@ def lead(
     return metrics.Band(value, *map(float, ends))
 
 
-def standings(found: Mapping[str, Mapping[str, metrics.Selection]], k: int) -> pd.DataFrame:
+def standings(
+    found: Mapping[str, Mapping[str, metrics.Selection]], k: int, sets: Mapping[str, str]
+) -> pd.DataFrame:
     """In how many cells the best of k by progress advantage is better or worse than each rival.
 
-    found: name of a cell -> selector -> Selection. Rows "one attempt" and the other selectors;
-    columns better, worse: the interval of the difference is above, below 0; neither: it holds 0.
+    found: name of a cell -> selector -> Selection.  sets: name of a cell -> the attempts it is of.
+    Rows "one attempt" and the other selectors; columns better, worse: the interval of the
+    difference is above, below 0; neither: it holds 0; and `better_sets`, `worse_sets`: of how many
+    different sets of attempts those cells are.
     """
     rivals = list(dict.fromkeys(name for one in found.values() for name in one))
-    leads = {"one attempt": [lead(one[PROGRESS], one[PROGRESS], k, "accuracy")
-                             for one in found.values()]}  # fmt: skip
-    for rival in rivals:
-        if rival != PROGRESS:
-            leads[rival] = [lead(one[PROGRESS], one[rival], k) for one in found.values()]
-    counts = {
-        rival: {"better": sum(b.low > 0 for b in bands), "worse": sum(b.high < 0 for b in bands)}
-        for rival, bands in leads.items()
-    }
-    table = pd.DataFrame.from_dict(counts, orient="index", columns=["better", "worse"])
-    return table.assign(neither=len(found) - table.sum(axis=1))
+    rows = {}
+    for rival in ["one attempt", *(name for name in rivals if name != PROGRESS)]:
+        bands = {
+            cell: lead(one[PROGRESS], one[PROGRESS], k, "accuracy")
+            if rival == "one attempt"
+            else lead(one[PROGRESS], one[rival], k)
+            for cell, one in found.items()
+        }
+        better = [cell for cell, band in bands.items() if band.low > 0]
+        worse = [cell for cell, band in bands.items() if band.high < 0]
+        rows[rival] = {
+            "better": len(better),
+            "worse": len(worse),
+            "neither": len(found) - len(better) - len(worse),
+            "better_sets": len({sets[cell] for cell in better}),
+            "worse_sets": len({sets[cell] for cell in worse}),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def pick_table(cell: Cell, ks: Sequence[int], n_boot: int, seed: int) -> pd.DataFrame:
