@@ -443,6 +443,13 @@ def test_a_finished_run_is_only_read(base, tmp_path):
         assert torch.equal(mine, theirs)
 
 
+def test_a_checkpoint_that_a_kill_left_is_removed(base, tmp_path):
+    run(base, tmp_path)
+    (tmp_path / "checkpoint-000001").mkdir()
+    run(base, tmp_path)
+    assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-000006"]
+
+
 def test_two_processes_do_not_train_in_one_folder(base, tmp_path):
     run(base, tmp_path)
     with (

@@ -128,6 +128,8 @@ def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
                         _check_alike({key: moments[key]}, {key: parameter})
         with _whole(kept[-1] / "sampler.json") as path:
             sampler.restore(json.loads(path.read_text(encoding="utf-8")))
+        for old in kept[:-1]:  # a kill came before its removal
+            shutil.rmtree(old)
     _replace(log, "".join(map(as_line, lines)))
     return step
 
