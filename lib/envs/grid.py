@@ -78,8 +78,8 @@ class GridWorld:
         if not (whole and count > 0 and turns > 0 and 1 <= per_turn <= 4 and 0 <= slip < 1):
             raise ValueError(
                 f"count = {count!r}, turns = {turns!r}, per_turn = {per_turn!r}, slip = {slip}: "
-                "expected whole numbers, a positive count and turns, 1 to 4 moves a turn and a slip "
-                "from 0 to below 1"
+                "expected whole numbers, a positive count and turns, 1 to 4 moves a turn, and a "
+                "slip from 0 to below 1"
             )
         self.split, self.count, self.turns, self.per_turn = split, count, turns, per_turn
         self.slip, self.tool = slip, move_tool(per_turn)
