@@ -141,10 +141,10 @@ def train(arguments):
     finished(model).save_pretrained(arguments.out / "model")
     tokenizer.save_pretrained(arguments.out / "model")
     success = [line["success"] for line in log if line["success"] is not None]
-    print(
-        f"{arguments.out / 'model'}: {len(log)} steps, success {success[0]:.3f} in the first, "
-        f"{success[-1]:.3f} in the last"
-    )
+    told = "no attempt could be graded, so nothing was learned"
+    if success:
+        told = f"success {success[0]:.3f} in the first, {success[-1]:.3f} in the last"
+    print(f"{arguments.out / 'model'}: {len(log)} steps, {told}")
 
 
 def score(arguments):
@@ -291,6 +291,9 @@ def main(argv=None) -> int:
     try:
         return arguments.command(arguments) or 0
     except (ValueError, OSError, ImportError, PolicyError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except FloatingPointError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except (OverflowError, MemoryError, RecursionError) as error:  # an input far out of range

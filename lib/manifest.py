@@ -27,7 +27,7 @@ def agree(path: Path, settings: Mapping[str, Any]) -> None:
     wanted = _flat({"version": VERSION, **settings})
     versions = _versions()
     text = json.dumps(wanted | {"versions": versions}, indent=1, sort_keys=True) + "\n"
-    there = _parse(path, _write_once(path, text))
+    there = _parse(path, write_once(path, text))
     then = there.pop("versions", {})
     _refuse_other(path, there, wanted, wanted.keys() | there.keys())
     # Another version of a package means to compute the same, up to rounding: to refuse it would
@@ -92,7 +92,7 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     raise CollectionError(f"{path}: not JSON ({error}). Mend it, or choose another folder.")
 
 
-def _write_once(path: Path, text: str) -> str:
+def write_once(path: Path, text: str) -> str:
     """Write a new file and return what it holds; of writers that come together one succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")

@@ -21,7 +21,9 @@ text of a prompt.
 """
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -58,14 +60,14 @@ class PTGS:
         seed: int = 0,
     ):
         for name, value, good, expected in [
-            ("tau", tau, 1 <= tau < math.inf, "a finite number, at least 1; 1 is off"),
-            ("gamma", gamma, 0 < gamma <= 1, "in (0, 1]; 1 forgets nothing"),
-            ("t_ref", t_ref, 0 < t_ref < math.inf, "a finite number above 0"),
-            ("pivot_start", pivot_start, 0 < pivot_start < 1, "a success rate in (0, 1)"),
-            ("pivot_end", pivot_end, 0 < pivot_end < 1, "a success rate in (0, 1)"),
-            ("seed", seed, seed >= 0 and seed == int(seed), "a whole number, at least 0"),
+            ("tau", tau, lambda x: 1 <= x < math.inf, "a finite number, at least 1; 1 is off"),
+            ("gamma", gamma, lambda x: 0 < x <= 1, "in (0, 1]; 1 forgets nothing"),
+            ("t_ref", t_ref, lambda x: 0 < x < math.inf, "a finite number above 0"),
+            ("pivot_start", pivot_start, lambda x: 0 < x < 1, "a success rate in (0, 1)"),
+            ("pivot_end", pivot_end, lambda x: 0 < x < 1, "a success rate in (0, 1)"),
+            ("seed", seed, lambda x: 0 <= x == x // 1, "a whole number, at least 0"),
         ]:
-            if not good:
+            if not (isinstance(value, Real) and good(value)):
                 raise ValueError(f"PTGS: {name} is {value!r}: it must be {expected}")
         self.tau, self.gamma, self.t_ref = float(tau), float(gamma), float(t_ref)
         self.pivot_start, self.pivot_end = float(pivot_start), float(pivot_end)
@@ -84,18 +86,22 @@ class PTGS:
 
     def set_progress(self, step: int, total: int) -> None:
         """Begin step ``step`` of ``total``, counted from 1; before it the pivot is at its start."""
-        if not 0 <= step <= total or total < 1:
+        if not all(isinstance(one, Real) for one in (step, total)) or not (
+            0 <= step <= total and 1 <= total < math.inf
+        ):
             raise ValueError(f"step {step} of {total}: expected 1 to the total, at least 1")
         self.progress = step / total
 
     def posterior(self, key: TaskId) -> tuple[float, float]:
         """The two parameters of the Beta distribution of a task's success rate."""
-        successes, failures = self.counts.get(key, (0.0, 0.0))
+        successes, failures = self.counts.get(_task_id(key), (0.0, 0.0))
         pivot = self.pivot
         return PRIOR_MASS * pivot + successes, PRIOR_MASS * (1 - pivot) + failures
 
     def heat(self, rate: float) -> float:
         """The temperature of a task whose success rate is ``rate``, in [t_ref / tau, t_ref tau]."""
+        if not 0 <= rate <= 1:
+            raise ValueError(f"the success rate is {rate}: expected a number from 0 to 1")
         pivot = self.pivot
         exponent = (pivot - rate) / (pivot if rate <= pivot else 1 - pivot)
         return self.t_ref * self.tau**exponent
@@ -106,17 +112,15 @@ class PTGS:
 
     def update(self, key: TaskId, successes: float, rollouts: float) -> None:
         """Count the outcomes of one group of the task; missing ones are in neither number."""
-        if not 0 <= successes <= rollouts < math.inf:
+        counted = all(isinstance(one, Real) for one in (successes, rollouts))
+        if not counted or not 0 <= successes <= rollouts < math.inf:
             raise ValueError(
-                f"task {key!r}: {successes} successes of {rollouts} rollouts: expected two finite "
-                "numbers, the first from 0 to the second"
+                f"task {key!r}: {successes!r} successes of {rollouts!r} rollouts: expected two "
+                "finite numbers, the first from 0 to the second"
             )
-        key = _task_id(key)
+        key, won, lost = _task_id(key), float(successes), float(rollouts - successes)
         s, f = self.counts.get(key, (0.0, 0.0))
-        self.counts[key] = (
-            self.gamma * s + successes,
-            self.gamma * f + (rollouts - successes),
-        )
+        self.counts[key] = self.gamma * s + won, self.gamma * f + lost
 
     # ---------------------------------------------------------------------- hooks of a trainer
 
@@ -134,7 +138,7 @@ class PTGS:
 
     def per_row(self, keys: Iterable[TaskId]) -> np.ndarray:
         """The temperature of each row, from the task of each row, [rows]."""
-        keys = list(keys)
+        keys = [_task_id(key) for key in keys]  # True and 1.0 would find what is kept of 1
         missing = next((key for key in keys if key not in self.assigned), None)
         if missing is not None:
             raise MissingTemperature(
@@ -151,6 +155,10 @@ class PTGS:
         None or NaN is missing and counts neither way, as does a group without any outcome. Raises
         ValueError for any other value, before anything is counted.
         """
+        if len(keys) != len(passed):
+            raise ValueError(
+                f"{len(keys)} tasks and {len(passed)} outcomes: expected one of each a row"
+            )
         groups: dict[TaskId, list[bool]] = {}
         for key, one in zip(keys, passed, strict=True):
             outcome = _outcome(key, one)
@@ -181,22 +189,38 @@ class PTGS:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Become the sampler that :meth:`state` was taken of; its settings must be the same.
 
-        Raises ValueError that names the setting, or what the state lacks.
+        Raises ValueError that names the setting, or what the state lacks; the sampler is then as
+        it was.
         """
         parts = ("settings", "progress", "counts", "assigned", "generator")
-        lacking = [part for part in parts if part not in state]
+        lacking = [part for part in parts if not isinstance(state, Mapping) or part not in state]
         if lacking:
             raise ValueError(f"the saved state has no {', '.join(lacking)}: PTGS.state() makes one")
+        theirs = state["settings"] if isinstance(state["settings"], Mapping) else {}
         for name, value in self.settings.items():
-            if state["settings"][name] != value:
+            if theirs.get(name) != value:
                 raise ValueError(
-                    f"the saved state has {name} = {state['settings'][name]!r}, this sampler "
-                    f"{value!r}: make it with the settings it was saved with"
+                    f"the saved state has {name} = {theirs.get(name)!r}, this sampler {value!r}: "
+                    "make it with the settings it was saved with"
                 )
-        self.progress = float(state["progress"])
-        self.counts = {key: (float(s), float(f)) for key, (s, f) in _pairs(state["counts"])}
-        self.assigned = {key: float(heat) for key, heat in _pairs(state["assigned"])}
-        self.generator.bit_generator.state = state["generator"]
+        # All of it is read before any of it is taken over.
+        generator = np.random.default_rng(self.seed)
+        try:
+            progress = _within(float(state["progress"]), 0, 1)
+            counts = {
+                _task_id(key): (_within(float(s), 0), _within(float(f), 0))
+                for key, (s, f) in _pairs(state["counts"])
+            }
+            assigned = {
+                _task_id(key): _within(float(heat), 0) for key, heat in _pairs(state["assigned"])
+            }
+            generator.bit_generator.state = state["generator"]
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            raise ValueError(
+                f"the saved state is damaged ({error}): take a whole one, PTGS.state() makes it"
+            ) from error
+        self.progress, self.counts, self.assigned = progress, counts, assigned
+        self.generator = generator
 
 
 def _task_id(key: Any) -> TaskId:
@@ -209,6 +233,12 @@ def _task_id(key: Any) -> TaskId:
         f"task {key!r} is a {type(key).__name__}: a task's id must be a string or a whole number, "
         "which a saved state keeps as it is"
     )
+
+
+def _within(value: float, low: float, high: float = sys.float_info.max) -> float:
+    if not low <= value <= high:
+        raise ValueError(f"it holds {value} where a number from {low} to {high:g} belongs")
+    return value
 
 
 def _outcome(key: TaskId, value: Any) -> bool | None:

@@ -69,16 +69,17 @@ def read_calls(text: str, tools: Iterable[Tool], parser: Parser = "exact") -> tu
         )
     if parser != "exact":
         raise ValueError(f"parser is {parser!r}: expected exact or lenient")
-    calls = []
-    while words:
-        if words[0] != "[" or "]" not in words or words[1] not in known:
+    calls, at = [], 0
+    ends = (place for place, word in enumerate(words) if word == "]")
+    while at < len(words):
+        end = next(ends, None)
+        if words[at] != "[" or end is None or words[at + 1] not in known:
             return ()
-        end = words.index("]")
-        call = _call(known[words[1]], words[2:end])
+        call = _call(known[words[at + 1]], words[at + 2 : end])
         if call is None:
             return ()
         calls.append(call)
-        words = words[end + 1 :]
+        at = end + 1
     return tuple(calls)
 
 
@@ -91,7 +92,7 @@ def _find(words: Sequence[str], known: dict[str, Tool]) -> Iterator[tuple[str, l
         allowed = [value for some in options if some is not None for value in some]
         free = None in options
         values = []
-        for word in words[at + 1 :]:
+        for word in map(words.__getitem__, range(at + 1, len(words))):  # no copy of all the rest
             if word in allowed:
                 values.append(word)
             elif word in _SKIPPED:

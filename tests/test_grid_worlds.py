@@ -191,6 +191,8 @@ def test_it_is_played_through_the_text_harness(kind):
         ({"split": "dev"}, "split is 'dev'"),
         ({"size": 1}, "size = 1"),
         ({"turns": 0}, "turns = 0"),
+        ({"count": 1.5}, "count = 1.5"),
+        ({"count": "3"}, "count = '3'"),
     ],
 )
 def test_bad_sizes_are_refused(arguments, message):
@@ -201,5 +203,7 @@ def test_bad_sizes_are_refused(arguments, message):
 def test_unknown_tasks_and_worlds_are_refused():
     with pytest.raises(ValueError, match="no task of sokoban: expected sokoban-train-NUMBER"):
         Sokoban().reset("frozenlake-train-00001", 0)
+    with pytest.raises(ValueError, match="'sokoban-train-²' is no task of sokoban"):
+        Sokoban().reset("sokoban-train-²", 0)
     with pytest.raises(ValueError, match="no world 'chess': expected one of frozenlake, sokoban"):
         open_world("chess")

@@ -97,6 +97,9 @@ def test_runs_of_the_plan_are_chosen_by_name():
     assert [run.name for run in found] == ["sokoban-0.25M-grpo-shuffled-0.0003-1"]
     with pytest.raises(ValueError, match="sampler 'hot': the lab has fixed, ptgs, yoked"):
         plan.runs(samplers=["hot"])
+    for bad in ([], "ptgs", 0):
+        with pytest.raises(ValueError, match=r"samplers = .*: expected a list of some of fixed"):
+            plan.runs(samplers=bad)
 
 
 # --- claims ---------------------------------------------------------------------------------------

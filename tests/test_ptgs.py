@@ -96,6 +96,28 @@ def test_a_state_of_another_sampler_is_refused():
         PTGS(tau=1.4).restore(PTGS().state())
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("progress", 5),
+        ("counts", [["a", [-1, 2]]]),
+        ("counts", [["a", [float("nan"), 2]]]),
+        ("counts", [["a", 3]]),
+        ("counts", [[["a"], [1, 2]]]),
+        ("assigned", [["a", float("inf")]]),
+        ("generator", {}),
+        ("settings", None),
+    ],
+)
+def test_a_damaged_state_is_refused_and_changes_nothing(part, value):
+    sampler = PTGS()
+    sampler.update("a", 1, 2)
+    before = sampler.state()
+    with pytest.raises(ValueError, match="the saved state "):
+        sampler.restore(PTGS().state() | {part: value})
+    assert sampler.state() == before
+
+
 def test_rows_get_the_temperature_of_their_group():
     sampler = PTGS()
     a, b = sampler.assign(["a", "b"])
@@ -139,9 +161,35 @@ def test_ids_that_are_numbers_stay_numbers():
         sampler.assign([(7,)])
 
 
+def test_numpy_counts_are_saved_as_json():
+    sampler = PTGS()
+    sampler.update("a", np.float32(1), np.float32(2))
+    assert json.loads(json.dumps(sampler.state()))["counts"] == [["a", [1.0, 1.0]]]
+
+
+@pytest.mark.parametrize("key", [True, 1.0, [1]])
+def test_a_row_is_of_a_task_by_an_id_of_the_same_kind(key):
+    sampler = PTGS()
+    sampler.assign([1, "1"])
+    with pytest.raises(ValueError, match="a task's id must be a string or a whole number"):
+        sampler.per_row([key])
+
+
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"tau is 0.5: it must be .* at least 1"):
         PTGS(tau=0.5)
+    with pytest.raises(ValueError, match=r"seed is inf: it must be a whole number"):
+        PTGS(seed=float("inf"))
+    with pytest.raises(ValueError, match=r"tau is '1': it must be a finite number"):
+        PTGS(tau="1")
+    with pytest.raises(ValueError, match="success rate is nan: expected a number from 0 to 1"):
+        PTGS().heat(float("nan"))
+    with pytest.raises(ValueError, match="None successes of 4 rollouts"):
+        PTGS().update("a", None, 4)
+    with pytest.raises(ValueError, match="2 tasks and 1 outcomes"):
+        PTGS().observe(["a", "b"], [True])
+    with pytest.raises(ValueError, match="step 1 of inf"):
+        PTGS().set_progress(1, float("inf"))
     with pytest.raises(ValueError, match="5 successes of 4 rollouts"):
         PTGS().update("a", 5, 4)
     with pytest.raises(ValueError, match="step 3 of 2"):

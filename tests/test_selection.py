@@ -35,6 +35,13 @@ def counts(passed, task):
     return np.bincount(task, weights=passed).astype(int), np.bincount(task)
 
 
+def test_infinite_scores_are_ties_as_others_are():
+    score, passed, task = attempts()
+    lowest = score < np.median(score)
+    found = [spearman_band(np.where(lowest, x, score), passed, task) for x in (-np.inf, -1e9)]
+    assert found[0] == found[1]
+
+
 # ------------------------------------------------------------------------------------ best of k
 
 

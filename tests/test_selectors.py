@@ -151,3 +151,14 @@ def test_pictures_are_drawn():
     plotting.plot_transcript(steps, selectors.PROGRESS, reach=1, ax=axes[4])
     plotting.selector_legend(figure, list(plotting.SELECTORS))
     figure.canvas.draw()
+
+
+def test_a_largest_budget_is_a_whole_number():
+    cells = [CELL]
+    assert selectors.budget(cells, 1) == 1
+    assert selectors.budget(cells, 10**6) == selectors.budget(cells)
+    for bad in (0, 1.5, "8"):
+        with pytest.raises(
+            ValueError, match=r"the largest budget is .*: it must be a whole number"
+        ):
+            selectors.budget(cells, bad)

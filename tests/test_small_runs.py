@@ -25,3 +25,9 @@ def test_a_small_run_gives_tables_like_the_labs():
 def test_an_arm_that_replays_needs_the_one_it_replays():
     with pytest.raises(ValueError, match="replays the temperatures of the ptgs run of its seed"):
         train_small([RUNS["yoked"]], steps=1)
+
+
+@pytest.mark.parametrize("sizes", [{"steps": 0}, {"tasks": "2"}, {"attempts": 4}])
+def test_sizes_are_checked_before_the_training(sizes):
+    with pytest.raises(ValueError, match=r"= .*: expected a whole number, at least [18]"):
+        train_small([RUNS["ptgs"]], **sizes)

@@ -9,6 +9,7 @@ import torch
 
 from lib.__main__ import main
 from lib.envs import open_world
+from lib.envs.grid import Walk
 from lib.generation import load
 from lib.pretraining import new_model
 from lib.training import defaults, read_log
@@ -135,6 +136,23 @@ def test_without_peft_the_command_that_installs_it_is_named(folder, tmp_path, ca
     command = ["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4", "--lora", "4"]
     assert main(command) == 2
     assert "pip install peft" in capsys.readouterr().err
+
+
+def test_a_run_in_which_nothing_is_graded_says_so(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Walk, "step", lambda self, reply: 1 / 0)
+    assert main(["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4"]) == 0
+    assert "2 steps, no attempt could be graded" in capsys.readouterr().out
+
+
+def test_a_model_of_nan_is_named(folder, tmp_path, capsys):
+    model, tokenizer = load(folder)
+    with torch.no_grad():
+        next(model.parameters()).fill_(torch.nan)
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path / "nan")
+    out = ["-o", str(tmp_path / "run")]
+    assert main(["train", str(tmp_path / "nan"), "sokoban", *out, *FEW, "4"]) == 2
+    assert "error: the model's logits hold NaN" in capsys.readouterr().err
 
 
 def test_an_unknown_world_is_named(folder, tmp_path, capsys):

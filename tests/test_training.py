@@ -2,17 +2,30 @@
 
 import copy
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from lib.generation import Engine, Sampling
 from lib.generation.scoring import action_logits, lots
+from lib.manifest import write_once
 from lib.policies import LocalPolicy
 from lib.ptgs import PTGS, MissingTemperature
-from lib.training import Fixed, Shuffled, Tempered, Yoked, checkpoints, defaults, read_log, train
+from lib.training import (
+    Diverged,
+    Fixed,
+    Shuffled,
+    Tempered,
+    Yoked,
+    checkpoints,
+    defaults,
+    read_log,
+    train,
+)
 from lib.training.actions import collate, read_episode
 from lib.training.learners import make_learner
 from lib.training.loop import choose_tasks, roll_out_groups
@@ -340,7 +353,15 @@ def test_the_shaped_return_can_be_the_reward(base, tmp_path):
     assert all(type(count) is int for count in found)
 
 
-def test_a_world_without_returns_says_so(base, tmp_path):
+@pytest.mark.parametrize(
+    ("info", "said"),
+    [
+        ({}, "has no return: its world gives none"),
+        ({"return": np.nan}, "has the return nan: expected a finite number; mend its world"),
+        ({"return": "1"}, "has the return '1': expected a finite number; mend its world"),
+    ],
+)
+def test_a_world_without_returns_says_so(base, tmp_path, info, said):
     class Bare(lettered.Letters):
         def reset(self, task, attempt):
             episode = super().reset(task, attempt)
@@ -348,14 +369,20 @@ def test_a_world_without_returns_says_so(base, tmp_path):
 
             def bare(reply):
                 said = step(reply)
-                episode.outcome = episode.outcome and replace(episode.outcome, info={})
+                episode.outcome = episode.outcome and replace(episode.outcome, info=info)
                 return said
 
             episode.step = bare
             return episode
 
-    with pytest.raises(ValueError, match="has no return: its world gives none"):
+    with pytest.raises(ValueError, match=said):
         run(base, tmp_path, world=Bare(), reward="return")
+
+
+@pytest.mark.parametrize(("decay", "step"), [(0.0, 2), (1e29, 1)])
+def test_weights_that_grew_without_bounds_are_a_divergence(base, tmp_path, decay, step):
+    with pytest.raises(Diverged, match=rf"step {step}: .* the training has diverged"):
+        run(base, tmp_path, learning_rate=1e10, weight_decay=decay, minibatch=64)
 
 
 def test_a_pool_that_is_too_small_is_refused(base, tmp_path):
@@ -368,6 +395,11 @@ def test_bad_settings_are_named():
         defaults("grpo", group_size=1)
     with pytest.raises(ValueError, match=r"Settings.algorithm is 'dpo': it must be grpo or ppo"):
         defaults("dpo")
+    for value in (2.5, np.int64(2), None, True):
+        with pytest.raises(ValueError, match=r"Settings.epochs is .*: it must be a whole number"):
+            defaults("grpo", epochs=value)
+    with pytest.raises(ValueError, match=r"Settings.learning_rate is '1': it must be a number"):
+        defaults("grpo", learning_rate="1")
 
 
 # ------------------------------------------------------------------------------------- resumption
@@ -411,6 +443,13 @@ def test_a_finished_run_is_only_read(base, tmp_path):
         assert torch.equal(mine, theirs)
 
 
+def test_a_checkpoint_that_a_kill_left_is_removed(base, tmp_path):
+    run(base, tmp_path)
+    (tmp_path / "checkpoint-000001").mkdir()
+    run(base, tmp_path)
+    assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-000006"]
+
+
 def test_two_processes_do_not_train_in_one_folder(base, tmp_path):
     run(base, tmp_path)
     with (
@@ -435,6 +474,49 @@ def test_a_damaged_file_of_a_run_is_named(base, tmp_path, name):
     (tmp_path / name).write_text(DAMAGES[name])
     with pytest.raises(ValueError, match=rf"{name} is damaged .*choose another folder"):
         run(base, tmp_path, Tempered(PTGS()))
+
+
+@pytest.mark.parametrize("damage", [lambda one: one[:1], lambda one: one * np.nan])
+@pytest.mark.parametrize("part", ["weights", "moments"])
+def test_a_checkpoint_of_another_model_is_named(base, tmp_path, part, damage):
+    run(base, tmp_path, learning_rate=2e-3)
+    weights, moments = (
+        tmp_path / f"checkpoint-000006/policy.{x}" for x in ("safetensors", "optimizer.pt")
+    )
+    if part == "weights":
+        save_file({name: damage(one).clone() for name, one in load_file(weights).items()}, weights)
+    else:
+        there = torch.load(moments)
+        for state in there["state"].values():
+            state["exp_avg"] = damage(state["exp_avg"])
+        torch.save(there, moments)
+    with pytest.raises(ValueError, match=r"is damaged \(.*(shape|not finite).*choose another"):
+        run(base, tmp_path, learning_rate=2e-3)
+
+
+@pytest.mark.parametrize("left", ["steps.jsonl", "checkpoint-000006"])
+def test_a_log_or_checkpoint_without_its_run_is_refused(base, tmp_path, left):
+    run(base, tmp_path)
+    for path in tmp_path.iterdir():
+        if path.name != left:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(ValueError, match=rf"run.json is missing beside {left}: put it back"):
+        run(base, tmp_path, clip_low=0.1)
+    assert [path.name for path in tmp_path.iterdir()] == [left]
+
+
+def test_of_two_runs_that_begin_together_one_writes_its_settings(tmp_path, monkeypatch):
+    ours, theirs = {"settings": {"seed": 0}}, {"settings": {"seed": 1}}
+    agree = checkpoints.agree
+
+    def late(path, text):
+        monkeypatch.undo()
+        agree(tmp_path, theirs)
+        return write_once(path, text)
+
+    monkeypatch.setattr(checkpoints, "write_once", late)
+    with pytest.raises(ValueError, match="begun with settings seed = 1, now it is 0"):
+        agree(tmp_path, ours)
 
 
 def test_another_setting_in_the_same_folder_is_refused(base, tmp_path):
@@ -477,6 +559,8 @@ def test_what_a_control_replays_is_a_setting(tmp_path, arm):
         ("[]", r"log:1 is no line of a step log: it has no whole step number"),
         ('{"step": 1}', r"log:1: each group of a step needs a task and a temperature"),
         ('{"step": 1, "groups": [{"task": "a", "temperature": NaN}]}', r"log:1: each group"),
+        ('{"step": 1, "groups": [{"task": "a", "temperature": "1"}]}', r"log:1: each group"),
+        ('{"step": 1, "groups": []}\n{"step": 1}', r"log:2 is step 1 once more"),
     ],
 )
 def test_a_bad_line_of_a_log_is_named(tmp_path, line, said):
@@ -504,8 +588,11 @@ def test_a_control_refuses_a_run_with_other_tasks(base, tmp_path):
     run(base, tmp_path, Tempered(PTGS()))
     yoked = Yoked(tmp_path / "steps.jsonl")
     with pytest.raises(ValueError, match=r"has 6 steps, this run 7: .* finished PTGS run"):
-        yoked.check(7)
+        yoked.check([["a1"]] * 7)
     with pytest.raises(ValueError, match=r"same seed, pool and groups"):
         yoked.assign(1, 6, ["a1", "a2", "a3"])
     with pytest.raises(ValueError, match=r"has no step 7: .* finished PTGS run"):
         yoked.assign(7, 7, ["a1", "a2", "a3"])
+    with pytest.raises(ValueError, match=r"same seed, pool and groups"):
+        run(base, tmp_path / "yoked", yoked, seed=1)
+    assert not (tmp_path / "yoked").exists()  # so that the right log can still be given

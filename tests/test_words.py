@@ -1,6 +1,7 @@
 """The lab's small language: every form of a call is written and read, nothing else is a call."""
 
 import itertools
+import time
 
 import pytest
 
@@ -130,3 +131,10 @@ def test_tokens_are_words_and_come_back_as_text(tmp_path):
         assert len(ids) == len(text.split())
         assert one.decode(ids) == text
         assert (one.eos_token, one.decode(one("dragon")["input_ids"])) == (END, "<unk>")
+
+
+@pytest.mark.parametrize("parser", ["exact", "lenient"])
+def test_a_flood_of_calls_is_read_at_once(parser):
+    began = time.process_time()
+    assert len(read_calls("[ wait ] " * 50_000, [MOVE, WAIT], parser)) == 50_000
+    assert time.process_time() - began < 4  # a copy of the rest for each call took 20 s

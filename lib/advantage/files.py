@@ -30,6 +30,8 @@ SCHEMA = 1
 """Version of the line format; a reader refuses the lines of another one."""
 LOT = 16_384
 """Tokens of the trajectories that are read before their scores are written."""
+STEPWISE = ("messages", "missing", "counts")
+"""Columns of a line that hold one value a step."""
 DIGITS = 7  # after the point; scores are of single precision
 
 
@@ -55,8 +57,8 @@ def score_into(
     shard : (i, m) takes every m-th rollout from the i-th on; shards may run at the same time.
     progress : a bar; None shows it on a terminal only.
 
-    Raises lib.manifest.CollectionError if the folder was begun with another setting, and ValueError
-    if a key comes twice.
+    Raises lib.manifest.CollectionError if the folder was begun with another setting or has lost its
+    manifest, and ValueError if a key comes twice.
     """
     out, (part, parts) = Path(out), shard
     for key, times in Counter(rollout.key for rollout in rollouts).items():
@@ -64,7 +66,13 @@ def score_into(
             raise ValueError(f"{key} is there {times} times: give each attempt once")
     if rollouts:
         read(rollouts[0])  # what cannot be read with these settings leaves no folder of them behind
-    manifest.agree(out / "manifest.json", {"scores": SCHEMA, "top_k": top_k, **settings})
+    path, there = out / "manifest.json", sorted(out.glob("scores-*.jsonl"))
+    if there and not path.exists():
+        raise manifest.CollectionError(
+            f"{path} is missing beside {there[0].name}, so nothing tells which models gave those "
+            "scores: put it back, or choose another folder"
+        )
+    manifest.agree(path, {"scores": SCHEMA, "top_k": top_k, **settings})
     with LineWriter(out / f"scores-{part:03}-of-{parts:03}.jsonl") as file:
         done = {key: (line.digest, line.revision) for key, line in _newest(out).items()}
         mine = rollouts[part::parts]
@@ -145,10 +153,16 @@ def read_scores(out: str | Path, of: Iterable[Rollout] | None = None) -> Scored:
         )
     lines = [found[key] for key in sorted(found)]
     reference = [line.reference for line in lines]
+    without = [line.steps.key for line in lines if line.reference is None]
+    if 0 < len(without) < len(lines):
+        raise ValueError(
+            f"{without[0]} has no scores of a reference in {out}, others have: remove its line, "
+            "and score it again"
+        )
     return join(
         [line.steps for line in lines],
         [line.policy for line in lines],
-        reference if all(one is not None for one in reference) else None,
+        None if without else reference,
     )
 
 
@@ -179,6 +193,12 @@ def _newest(out: Path) -> dict[Key, _Line]:
 def _read_line(line) -> _Line:
     if line["schema"] != SCHEMA:
         raise ValueError(f"schema {line['schema']!r}, expected {SCHEMA}")
+    if list(map(type, line["key"])) != [str, str, str, str, int]:
+        raise ValueError(f"key {line['key']!r}, expected four texts and a whole number")
+    if line["passed"] not in (True, False, None) or type(line.get("revision", -1)) is not int:
+        raise ValueError("passed is true, false or null, and a revision a whole number")
+    if min(line["counts"], default=0) < 0 or len({len(line[x]) for x in STEPWISE}) > 1:
+        raise ValueError("counts, messages and missing are one each a step")
     tokens = np.array(line["tokens"], dtype=np.int64)
     nowhere = np.zeros(0, np.int64)
     steps = Steps(
@@ -192,6 +212,11 @@ def _read_line(line) -> _Line:
     top = np.array(line["policy_top"], dtype=float)
     policy = TokenScores(np.array(line["policy"], dtype=float), top)
     theirs = np.array(line["reference"], dtype=float) if "reference" in line else None
+    for column in (policy.log_probs, top, theirs):
+        if column is not None and (column.shape != tokens.shape or np.isnan(column).any()):
+            raise ValueError("policy, policy_top and reference are one number each a token")
+    if tokens.shape != (sum(line["counts"]),):
+        raise ValueError(f"{tokens.shape} tokens, by its counts {sum(line['counts'])}")
     reference = None if theirs is None else TokenScores(theirs, np.full_like(theirs, np.nan))
     # Lines of older versions have neither of the last two.
     return _Line(steps, policy, reference, line.get("digest"), line.get("revision", -1))

@@ -50,11 +50,18 @@ def read_stored(rollout: Rollout, tokenizer, context: int) -> Steps:
 
     Raises TrajectoryError if ids are not known, or are another tokenizer's.
     """
+    said = [at for at, message in enumerate(rollout.messages) if message.role == "assistant"]
+    bare = [t.message for t in rollout.turns if t.prompt_ids is None or t.action_ids is None]
+    if bare or (said and not rollout.turns):
+        raise TrajectoryError(
+            f"message {(bare or said)[0]} of {rollout.key} has no stored token ids; read its text: "
+            "--tokens text with the dialect that it was written in"
+        )
     for turn in rollout.turns:
-        if turn.prompt_ids is None or turn.action_ids is None:
+        if turn.action_ids and not turn.prompt_ids:
             raise TrajectoryError(
-                f"message {turn.message} of {rollout.key} has no stored token ids; read its text: "
-                "--tokens text with the dialect that it was written in"
+                f"message {turn.message} of {rollout.key} was sampled after no token at all: no "
+                "model says anything of a first token; leave the rollout out"
             )
         said = rollout.messages[turn.message].content
         if not _decode(tokenizer, turn.action_ids).startswith(said):
@@ -193,6 +200,7 @@ def _cut(transcript: Transcript, tokenizer, options) -> tuple[list[int], list[tu
 def _encode(text: str, tokenizer, options) -> tuple[list[int], list[tuple[int, int]]]:
     """Token ids, and of each the characters [start, end) of the text, parted at every `BREAK`."""
     ids, offsets, at = [], [], 0
+    text = text.encode("utf-8", "replace").decode("utf-8")  # no half of a surrogate pair
     for part in text.split(BREAK):
         encoded = tokenizer(part, return_offsets_mapping=True, **options)
         ids += encoded["input_ids"]

@@ -74,10 +74,12 @@ class GridWorld:
     def __init__(self, split: Split, count: int, turns: int, per_turn: int, slip: float):
         if split not in ("train", "test"):
             raise ValueError(f"split is {split!r}: expected 'train' or 'test'")
-        if not (count > 0 and turns > 0 and 1 <= per_turn <= 4 and 0 <= slip < 1):
+        whole = all(type(number) is int for number in (count, turns, per_turn))
+        if not (whole and count > 0 and turns > 0 and 1 <= per_turn <= 4 and 0 <= slip < 1):
             raise ValueError(
-                f"count = {count}, turns = {turns}, per_turn = {per_turn}, slip = {slip}: expected "
-                "a positive count and turns, 1 to 4 moves a turn and a slip from 0 to below 1"
+                f"count = {count!r}, turns = {turns!r}, per_turn = {per_turn!r}, slip = {slip}: "
+                "expected whole numbers, a positive count and turns, 1 to 4 moves a turn, and a "
+                "slip from 0 to below 1"
             )
         self.split, self.count, self.turns, self.per_turn = split, count, turns, per_turn
         self.slip, self.tool = slip, move_tool(per_turn)
@@ -115,7 +117,8 @@ class GridWorld:
 
     def _level(self, task: str) -> Level:
         prefix, _, number = task.rpartition("-")
-        if prefix not in (f"{self.name}-train", f"{self.name}-test") or not number.isdigit():
+        plain = number.isascii() and number.isdigit()
+        if prefix not in (f"{self.name}-train", f"{self.name}-test") or not plain:
             raise ValueError(
                 f"{task!r} is no task of {self.name}: expected {self.name}-train-NUMBER or -test-"
             )

@@ -174,6 +174,8 @@ def _score_lot(model, actions, top_k, logits_at_once) -> tuple[np.ndarray, np.nd
         del logits  # before the next ones are there
         columns.append(torch.stack([picked - total, top - total]).double().cpu())
     log_probs, top = torch.cat(columns, 1).numpy()
+    if np.isnan(log_probs).any():
+        raise FloatingPointError("the model's log-probs hold NaN: its weights are damaged")
     return log_probs, top
 
 

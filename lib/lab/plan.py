@@ -236,10 +236,17 @@ def runs(
     samplers: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
 ) -> list[Run]:
-    """The runs of the plan with these values; None takes all."""
+    """The runs of the plan with these values; None takes all.
+
+    Raises ValueError for a list that is empty or none, or a value that the plan does not have.
+    """
     wanted = {"world": worlds, "algorithm": algorithms, "sampler": samplers, "seed": seeds}
     for name, values in wanted.items():
         known = list(dict.fromkeys(getattr(run, name) for run in RUNS))
+        if values is not None and (not isinstance(values, list | tuple) or not values):
+            raise ValueError(
+                f"{name}s = {values!r}: expected a list of some of {', '.join(map(str, known))}"
+            )
         unknown = [value for value in values or () if value not in known]
         if unknown:
             raise ValueError(f"{name} {unknown[0]!r}: the lab has {', '.join(map(str, known))}")

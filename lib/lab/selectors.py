@@ -214,11 +214,20 @@ def pick_table(cell: Cell, ks: Sequence[int], n_boot: int, seed: int) -> pd.Data
     return pd.DataFrame(rows)
 
 
-def budget(cells: Sequence[Cell]) -> int:
-    """The most attempts that every task of every cell has; ValueError if there is no cell."""
+def budget(cells: Sequence[Cell], largest: int | None = None) -> int:
+    """The most attempts that every task of every cell has, or `largest` if that is less.
+
+    Raises ValueError if there is no cell, or for a `largest` that is no whole number from 1 up.
+    """
     if not cells:
         raise ValueError("no attempts of these worlds are scored yet: name others, or None for all")
-    return min(int(cell.table.groupby("task").size().min()) for cell in cells)
+    if largest is not None and (type(largest) is not int or largest < 1):
+        raise ValueError(
+            f"the largest budget is {largest!r}: it must be a whole number, at least 1; None takes "
+            "all attempts"
+        )
+    there = min(int(cell.table.groupby("task").size().min()) for cell in cells)
+    return there if largest is None else min(there, largest)
 
 
 def budgets(largest: int) -> list[int]:

@@ -27,9 +27,12 @@ def train_small(
 
     Returns tables as `results.read` gives "evaluations" and "steps". An arm that replays the
     temperatures of PTGS needs that one among `runs`. progress: bars; None shows them on a terminal
-    only. Raises FileNotFoundError without the committed base.
+    only. Raises FileNotFoundError without the committed base, ValueError for other sizes.
     """
     _check_replayed(runs)
+    for name, value, least in (("steps", steps, 1), ("tasks", tasks, 1), ("attempts", attempts, 8)):
+        if type(value) is not int or value < least:  # told now, not once all are trained
+            raise ValueError(f"{name} = {value!r}: expected a whole number, at least {least}")
     evaluations, logs = [], []
     for base in dict.fromkeys(run.base for run in runs):
         heats = plan.SPLITS | {"test": plan.BASE_HEATS}

@@ -138,7 +138,7 @@ def _relative_ranks(values, strata, weights):
     """The share of its stratum below each attempt, ties half, less a half: [attempts, b]."""
     order = np.lexsort((values, strata))
     values, strata = values[order], strata[order]
-    starts = np.flatnonzero(np.r_[True, (np.diff(strata) != 0) | (np.diff(values) != 0)])
+    starts = np.flatnonzero(np.r_[True, (np.diff(strata) != 0) | (values[1:] != values[:-1])])
     ties = np.add.reduceat(weights[order], starts, axis=0)  # attempts of each run of equals
     groups = np.flatnonzero(np.r_[True, np.diff(strata[starts]) != 0])
     size = np.add.reduceat(ties, groups, axis=0)

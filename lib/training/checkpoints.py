@@ -11,13 +11,14 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
 
+from lib.manifest import write_once
 from lib.training.learners import Learner
 from lib.training.samplers import Sampler, read_log, read_run
 
@@ -27,14 +28,17 @@ def agree(out: Path, wanted: dict[str, Any]) -> None:
 
     Raises ValueError that names the setting, and the one that others follow from before them: the
     sampler, the world, the algorithm. One that the folder says nothing of is not compared: a run
-    that was begun before there was such a setting goes on.
+    that was begun before there was such a setting goes on. A folder that holds the log or the
+    checkpoint of a run without its run.json is refused, too: nothing tells what they are of.
     """
     path = out / "run.json"
     wanted = json.loads(json.dumps(wanted))
-    if not path.exists():
-        out.mkdir(parents=True, exist_ok=True)
-        _replace(path, json.dumps(wanted, indent=1) + "\n")
-        return
+    orphans = [*out.glob("steps.jsonl"), *_kept(out)]
+    if orphans and not path.exists():
+        raise ValueError(
+            f"{path} is missing beside {orphans[0].name}: put it back, or choose another folder"
+        )
+    write_once(path, json.dumps(wanted, indent=1) + "\n")  # of two that begin, one writes it
     there = read_run(path)
     for part in sorted(there, key=lambda part: (part not in ("sampler", "world"), part)):
         ours, theirs = wanted.get(part, {}), there[part]
@@ -111,14 +115,32 @@ def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
         for name, (parameters, optimizer) in learner.modules().items():
             with _whole(kept[-1] / f"{name}.safetensors") as path, torch.no_grad():
                 tensors = load_file(path)
+                _check_alike(tensors, parameters)
                 for key, parameter in parameters.items():
                     parameter.copy_(tensors[key])
             with _whole(kept[-1] / f"{name}.optimizer.pt") as path:
-                optimizer.load_state_dict(torch.load(path, weights_only=True))
+                # Its settings are those of the run, which run.json has agreed on.
+                settings = optimizer.state_dict()["param_groups"]
+                state = torch.load(path, weights_only=True)["state"]
+                optimizer.load_state_dict({"state": state, "param_groups": settings})
+                for parameter, moments in optimizer.state.items():
+                    for key in ("exp_avg", "exp_avg_sq"):
+                        _check_alike({key: moments[key]}, {key: parameter})
         with _whole(kept[-1] / "sampler.json") as path:
             sampler.restore(json.loads(path.read_text(encoding="utf-8")))
+        for old in kept[:-1]:  # a kill came before its removal
+            shutil.rmtree(old)
     _replace(log, "".join(map(as_line, lines)))
     return step
+
+
+def _check_alike(found: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]) -> None:
+    for name in sorted(found.keys() | wanted.keys()):
+        shapes = [tuple(one[name].shape) if name in one else None for one in (found, wanted)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"{name} has the shape {shapes[0]}, in this run it is {shapes[1]}")
+        if not found[name].isfinite().all():
+            raise ValueError(f"{name} holds numbers that are not finite")
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,8 @@ def train(
         raise ValueError(
             f"{settings.groups} groups a step from a pool of {len(tasks)} tasks: give more tasks"
         )
-    sampler.check(settings.steps)
+    steps = range(1, settings.steps + 1)
+    sampler.check([choose_tasks(tasks, settings.groups, step, settings.seed) for step in steps])
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     inner.eval()  # dropout would make the update's log-probs differ from those sampled
     start = _Start(model)
@@ -123,7 +125,12 @@ class _Run:
         tasks = choose_tasks(self.tasks, self.settings.groups, step, self.settings.seed)
         heats = self.sampler.assign(step, self.settings.steps, tasks)
         policy = LocalPolicy(self.engine, self.dialect, self.sampling, name="policy")
-        groups = roll_out_groups(policy, self.environment, tasks, heats, self.settings, step)
+        try:
+            groups = roll_out_groups(policy, self.environment, tasks, heats, self.settings, step)
+        except FloatingPointError as error:
+            if step == 1:
+                raise  # of weights that came so
+            raise Diverged(step, str(error), self.settings.learning_rate) from error
         rows = [rollout for group in groups for rollout in group]
         self.sampler.observe([row.task for row in rows], [row.passed for row in rows])
         rolled = time.perf_counter()
@@ -141,6 +148,8 @@ class _Run:
             for name, value in entry.items():
                 if isinstance(value, float) and not math.isfinite(value):
                     raise Diverged(step, f"{name} is {value}", self.settings.learning_rate)
+            if not all(one.isfinite().all() for one in self.learner.parameters.values()):
+                raise Diverged(step, "a weight is not finite", self.settings.learning_rate)
         entry["seconds"] = {"rollouts": rolled - began, "update": time.perf_counter() - rolled}
         return entry
 
@@ -216,11 +225,16 @@ def reward(group: Sequence[Rollout], settings: Settings) -> np.ndarray:
     """The reward of each rollout, [rollouts], all of which ought to have one (`has_reward`)."""
     if settings.reward == "passed":
         return np.array([float(row.passed) for row in group])
-    bare = next((row for row in group if "return" not in row.info), None)
-    if bare is not None:
-        raise ValueError(
-            f"rollout {bare.key} has no return: its world gives none, set reward to passed"
-        )
+    for row in group:
+        if "return" not in row.info:
+            raise ValueError(
+                f"rollout {row.key} has no return: its world gives none, set reward to passed"
+            )
+        if not (isinstance(row.info["return"], Real) and math.isfinite(row.info["return"])):
+            raise ValueError(
+                f"rollout {row.key} has the return {row.info['return']!r}: expected a finite "
+                "number; mend its world, or set reward to passed"
+            )
     return np.array([float(row.info["return"]) for row in group])
 
 

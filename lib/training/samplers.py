@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,8 +17,8 @@ class Sampler(Protocol):
 
     settings: dict[str, Any]
 
-    def check(self, total: int) -> None:
-        """Raise ValueError if it cannot give the temperatures of a run of ``total`` steps."""
+    def check(self, steps: Sequence[Sequence[str]]) -> None:
+        """Raise ValueError if it cannot give the temperatures of a run with these tasks a step."""
 
     def assign(self, step: int, total: int, tasks: Sequence[str]) -> list[float]:
         """A temperature for each group of step ``step`` of ``total``, counted from 1."""
@@ -33,7 +34,7 @@ class Sampler(Protocol):
 
 
 class _Stateless:
-    def check(self, total) -> None:
+    def check(self, steps) -> None:
         pass
 
     def observe(self, tasks, passed) -> None:
@@ -50,7 +51,7 @@ class Fixed(_Stateless):
     """Every group at one temperature; at the mean of a PTGS run it is the matched constant."""
 
     def __init__(self, temperature: float = 1.0):
-        if not 0 < temperature < float("inf"):
+        if not (isinstance(temperature, Real) and 0 < temperature < float("inf")):
             raise ValueError(f"temperature is {temperature!r}: it must be a finite number above 0")
         self.temperature = float(temperature)
         self.settings = {"sampler": "fixed", "temperature": self.temperature}
@@ -66,7 +67,7 @@ class Tempered:
         self.ptgs = ptgs
         self.settings = {"sampler": "ptgs", **ptgs.settings}
 
-    def check(self, total) -> None:
+    def check(self, steps) -> None:
         pass
 
     def assign(self, step, total, tasks) -> list[float]:
@@ -100,21 +101,27 @@ class _Replayed(_Stateless):
                 f"{self.log} is the log of a run with the sampler {arm}: this arm replays a PTGS "
                 "run, give the log of one"
             )
-        self.groups = {
-            line["step"]: _groups(self.log, number, line) for number, line in enumerate(lines, 1)
-        }
+        self.groups = {}
+        for number, line in enumerate(lines, 1):
+            if line["step"] in self.groups:
+                raise ValueError(
+                    f"{self.log}:{number} is step {line['step']} once more: give the log of one run"
+                )
+            self.groups[line["step"]] = _groups(self.log, number, line)
         replayed = [
             [step, [[group["task"], group["temperature"]] for group in groups]]
             for step, groups in sorted(self.groups.items())
         ]
         self.digest = hashlib.sha256(json.dumps(replayed).encode()).hexdigest()[:16]
 
-    def check(self, total) -> None:
-        if sorted(self.groups) != list(range(1, total + 1)):
+    def check(self, steps) -> None:
+        if sorted(self.groups) != list(range(1, len(steps) + 1)):
             raise ValueError(
-                f"{self.log} has {len(self.groups)} steps, this run {total}: this arm needs the "
-                "finished PTGS run of its seed, of as many steps"
+                f"{self.log} has {len(self.groups)} steps, this run {len(steps)}: this arm needs "
+                "the finished PTGS run of its seed, of as many steps"
             )
+        for step, tasks in enumerate(steps, 1):
+            self._temperatures(step, tasks)
 
     def _temperatures(self, step, tasks) -> list[float]:
         if step not in self.groups:
@@ -180,7 +187,7 @@ def read_log(path: str | Path) -> list[dict[str, Any]]:
     Raises ValueError that names the line if one holds no step, FileNotFoundError without a file.
     """
     path = Path(path)
-    if not path.exists():
+    if not path.is_file():
         raise FileNotFoundError(f"no step log at {path}: a training run writes it as steps.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     whole = [line for line in lines if line.endswith(b"\n")]

@@ -1,7 +1,7 @@
 """The hyperparameters of a run, in one place."""
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 
@@ -67,6 +67,12 @@ class Settings:
     """Of task order, sampling noise, minibatches and the value head."""
 
     def __post_init__(self):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type is int:
+                self._require(field.name, type(value) is int, "a whole number, as an int")
+            elif field.type is float:
+                self._require(field.name, isinstance(value, int | float), "a number")
         for name in ("steps", "groups", "max_turns", "max_new_tokens", "minibatch", "epochs",
                      "rows_at_once", "critic_epochs", "critic_width"):  # fmt: skip
             self._require(name, getattr(self, name) >= 1, "at least 1")
@@ -74,7 +80,8 @@ class Settings:
         self._require("reward", self.reward in ("passed", "return"), "passed or return")
         self._require("group_size", self.group_size >= 2, "at least 2, to compare within a group")
         for name in ("learning_rate", "critic_learning_rate", "max_gradient_norm", "t_ref"):
-            self._require(name, 0 < getattr(self, name) < math.inf, "a finite number above 0")
+            good = 0 < getattr(self, name) < LARGEST  # what single precision can work with
+            self._require(name, good, f"a finite number above 0, below {LARGEST:g}")
         for name in ("weight_decay", "clip_high", "entropy_bonus", "kl_weight", "critic_warmup"):
             good = 0 <= getattr(self, name) < math.inf
             self._require(name, good, "a finite number, at least 0")
@@ -100,6 +107,8 @@ class Settings:
         """The fields as JSON values."""
         return asdict(self)
 
+
+LARGEST = 1e30
 
 ATTEMPTS = 1_000_000
 """Attempt numbers of a task that a run has to itself."""

@@ -17,6 +17,7 @@ from lib.advantage import read_stored, score
 from lib.advantage.files import read_scores, score_into
 from lib.manifest import CollectionError
 from lib.rollout_files import RolloutWriter
+from lib.trajectory import TrajectoryError
 from tests.advantage.conftest import FOLDERS
 
 
@@ -122,6 +123,49 @@ def test_repeated_lines_are_read(scoring, whole, tmp_path):
     path = tmp_path / "scores-000-of-001.jsonl"
     path.write_bytes(path.read_bytes() * 2)
     same(read_scores(tmp_path), whole)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line["policy"].pop(),
+        lambda line: line["reference"].pop(),
+        lambda line: line["counts"].pop(),
+        lambda line: line["tokens"].pop(),
+        lambda line: line.update(key=["a"]),
+        lambda line: line.update(key=["a", "b", "c", {}, 1]),
+        lambda line: line.update(passed="yes"),
+        lambda line: line.update(revision="x"),
+        lambda line: line.update(policy=[None] * len(line["policy"])),
+    ],
+)
+def test_a_line_whose_columns_do_not_fit_is_named(scoring, rollouts, tmp_path, change):
+    scoring(tmp_path, rollouts[:3])
+    path = tmp_path / "scores-000-of-001.jsonl"
+    first, *rest = path.read_text().splitlines(keepends=True)
+    line = json.loads(first)
+    change(line)
+    path.write_text(json.dumps(line) + "\n" + "".join(rest))
+    with pytest.raises(TrajectoryError, match=r"scores-000-of-001.jsonl:1: no line of scores"):
+        read_scores(tmp_path)
+
+
+def test_one_trajectory_without_a_reference_is_named(scoring, rollouts, tmp_path):
+    scoring(tmp_path, rollouts[:3])
+    path = tmp_path / "scores-000-of-001.jsonl"
+    first, *rest = path.read_text().splitlines(keepends=True)
+    line = json.loads(first)
+    del line["reference"]
+    path.write_text(json.dumps(line) + "\n" + "".join(rest))
+    with pytest.raises(ValueError, match=r"has no scores of a reference .*, others have"):
+        read_scores(tmp_path)
+
+
+def test_scores_without_their_manifest_are_not_added_to(scoring, rollouts, tmp_path):
+    scoring(tmp_path, rollouts[:3])
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(CollectionError, match=r"manifest.json is missing beside scores-000"):
+        scoring(tmp_path, settings={"read": "otherwise"})
 
 
 # ------------------------------------------------------------------------------ the command line

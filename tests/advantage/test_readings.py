@@ -84,6 +84,23 @@ def test_a_rollout_without_ids_says_so(letters):
         read_stored(attempt(turns=turns), letters, context=256)
 
 
+def test_a_rollout_without_turns_says_so_too(rollouts, tokenizer):
+    with pytest.raises(TrajectoryError, match=r"message 1 of .* has no stored token ids"):
+        read_stored(replace(rollouts[0], turns=()), tokenizer, 256)
+
+
+def test_a_first_token_cannot_be_scored(rollouts, tokenizer):
+    turns = [replace(turn, prompt_ids=()) for turn in rollouts[0].turns]
+    with pytest.raises(TrajectoryError, match=r"message 1 of .* was sampled after no token at all"):
+        read_stored(replace(rollouts[0], turns=turns), tokenizer, 256)
+
+
+def test_half_of_a_surrogate_pair_is_one_character(letters):
+    whole, half = (Transcript(f"a{x}b", (Span(0, 1, 3),)) for x in ("?", "\ud800"))
+    read = [read_transcript(one, letters, 99).reading.tokens.tolist() for one in (whole, half)]
+    assert read[0] == read[1]
+
+
 def test_a_turn_that_said_nothing_is_missing(letters):
     messages = (Message("user", "a"), Message("assistant", ""))
     turns = [Turn(1, prompt_ids=(1, 2), action_ids=())]

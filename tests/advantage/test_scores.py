@@ -1,5 +1,6 @@
 """Token, step and trajectory scores of real lab rollouts, and of numbers that are worked out."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -124,6 +125,14 @@ def test_the_head_reads_nothing_but_actions(policy, steps):
     assert max(rows) <= 64
     distinct = {str(one.reading): len(one.reading.tokens) for one in steps}
     assert sum(rows) == sum(distinct.values())
+
+
+def test_a_model_of_nan_gives_no_scores(policy, steps):
+    broken = copy.deepcopy(policy)
+    with torch.no_grad():
+        next(broken.parameters()).fill_(torch.nan)
+    with pytest.raises(FloatingPointError, match="log-probs hold NaN: its weights are damaged"):
+        score(broken, None, steps)
 
 
 def test_ids_of_another_tokenizer_are_refused():
