@@ -168,6 +168,9 @@ def score(arguments):
     limits = [m.config.max_position_embeddings for m in (policy, reference) if m is not None]
     context = min([*limits, *([arguments.context] if arguments.context else [])])
     dialect = None
+    if arguments.tokens == "stored":
+        for path in arguments.trajectories:
+            chosen.check_sampled_by(path, tokenizer)
     if arguments.tokens == "text":
         dialect = chosen.make_dialect(arguments, tokenizer)
         for path in arguments.trajectories:
@@ -255,6 +258,11 @@ def _scoring_settings(arguments, policy, reference, dialect, context):
     told = {"context": context, "tokens": arguments.tokens}
     for name, model in (("policy", policy), ("reference", reference)):
         told[name] = None if model is None else fingerprint(model)
+    if told["policy"] == told["reference"]:
+        warnings.warn(
+            "--policy and --reference are the same weights: every progress advantage is 0",
+            stacklevel=2,
+        )
     if arguments.alpha:
         told |= {"alpha": arguments.alpha, "merge": arguments.merge}
         if arguments.merge != "linear":

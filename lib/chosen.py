@@ -88,6 +88,18 @@ def check_spoken(path, dialect):
             )
 
 
+def check_sampled_by(path, tokenizer):
+    """Refuse token ids of a collection that its manifest says another tokenizer gave."""
+    from lib.policies.local import tokenizer_digest
+
+    then = manifest.settings(path if path.is_dir() else path.parent).get("policy.tokenizer")
+    if then not in (None, tokenizer_digest(tokenizer)):
+        raise ValueError(
+            f"the token ids of {path} are another tokenizer's than that of --policy, to which they "
+            "mean other words: name a model of the kind that sampled them, or --tokens text"
+        )
+
+
 def _dialect_name(told):
     """The --dialect of a dialect's settings: a server's chat is one that a template writes."""
     return "chat" if told in ("chat template", "server chat") else told

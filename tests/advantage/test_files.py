@@ -341,3 +341,15 @@ def test_two_processes_give_what_one_gives(file, whole, tmp_path):
         "scores-001-of-002.jsonl",
     }
     same(read_scores(out), whole)
+
+
+def test_ids_that_another_tokenizer_gave_are_refused(file, tmp_path, capsys):
+    (file.parent / "manifest.json").write_text('{"policy.tokenizer": "another"}')
+    assert main(command(file, tmp_path / "scores")) == 2
+    assert "are another tokenizer's than that of --policy" in capsys.readouterr().err
+
+
+def test_a_policy_that_is_its_own_reference_is_told(file, tmp_path):
+    models = ["--policy", str(FOLDERS["policy"]), "--reference", str(FOLDERS["policy"])]
+    with pytest.warns(UserWarning, match="every progress advantage is 0"):
+        main(["score", str(file), "-o", str(tmp_path / "scores"), *models])
