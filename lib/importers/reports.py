@@ -192,6 +192,16 @@ def one_document(one: tuple[str | None, str], other: tuple[str | None, str]) -> 
     return one[0] == other[0] if one[0] and other[0] else one[1] == other[1]
 
 
+def setting_called(column: str) -> str | None:
+    """The decoding setting that a column of a table is named after, by our name; None for none.
+
+    `n` is a count there.
+    """
+    plain = column.strip().casefold()
+    name = _OTHER_NAMES.get(plain, plain)
+    return name if name in SETTINGS and name != "n" else None
+
+
 def number_of(value) -> int | float | None:
     """The finite number that a value is, or spells; None for any other."""
     if isinstance(value, str):
