@@ -150,7 +150,10 @@ def test_a_dictionary_of_scores_is_chosen_from(tmp_path):
     ("log", "said"),
     [
         ("inspect/two_scorers.json", r"\('match', 'exact'\)\. Choose one: scorer=\"match\""),
-        ("lm_eval/two_filters", r"\('number', 'strict'\)\. Choose one: filter=\"number\""),
+        (
+            "lm_eval/two_filters",
+            r"'strict' scores 1 of \d .*\('number', 'strict'\)\. Choose one: filter=\"number\"",
+        ),
         ("evalplus/base_eval_results.json", r"\('base', 'plus'\)\. Choose one: tests=\"base\""),
     ],
 )

@@ -49,6 +49,11 @@ def read_table(
         judge = None if threshold is None else partial(_judged, report=report)
         table = outcomes.read(path, columns=columns, judge=judge, **cell)
         _note_columns(table, report, path)
+    if threshold is not None and outcomes.kind(table) != "attempts":
+        raise OutcomesError(
+            f"{path}: holds counts, and a threshold is of scores; expected a row an attempt, or no "
+            "threshold."
+        )
     told = list(dict.fromkeys(table["benchmark"]))
     if benchmark and len(told) > 1:
         raise OutcomesError(

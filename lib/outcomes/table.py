@@ -169,11 +169,16 @@ class _Check:
             told = " ".join(f"--column {name}=..." for name in absent)
             raise OutcomesError(
                 f"{self.source}: no column {', '.join(map(repr, absent))}; it has "
-                f"{', '.join(map(repr, self.has))}. Expected task with passed (attempts), "
-                "task_id with pass_flags, task with n and c (counts), or n, c and tasks (a "
-                f"histogram). If it has other names, say them: columns={{{named}}} (on the "
-                f"command line: {told})."
+                f"{', '.join(map(repr, self.has))}{self._given(absent)}. Expected task with passed "
+                "(attempts), task_id with pass_flags, task with n and c (counts), or n, c and "
+                f"tasks (a histogram). If it has other names, say them: columns={{{named}}} (on "
+                f"the command line: {told})."
             )
+
+    def _given(self, absent) -> str:
+        """Which of the absent columns are there and were given another name."""
+        given = {was: now for now, was in self.called.items() if was in absent}
+        return "".join(f" ({was!r} was named as {now!r})" for was, now in given.items())
 
     def names(self, table, column) -> pd.Series:
         values = table[column]
