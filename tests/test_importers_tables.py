@@ -117,3 +117,13 @@ def test_a_column_that_splits_attempts_may_be_the_data_set_or_settings(tmp_path)
     )
     with pytest.warns(OutcomesWarning, match=r"benchmark=set\).*settings, .* cannot be pooled"):
         importers.load(path)
+
+
+def test_several_benchmarks_are_counted_one_by_one(tmp_path):
+    rows = ("a,x,4,1", "b,x,4,3", "a,y,2,2")
+    lines = importers.load(table(tmp_path / "a.csv", "task,benchmark,n,c", *rows)).report.lines()
+    assert lines[1:4] == [
+        "3 tasks, 10 attempts, of which 10 scored and 6 passed",
+        "of x: 2 tasks, 8 attempts, of which 8 scored and 4 passed",
+        "of y: 1 task, 2 attempts, of which 2 scored and 2 passed",
+    ]

@@ -98,7 +98,9 @@ def _simulations(placed):
         if info is not None:
             reward = get(info, "reward", (int, float, NONE), f"{place}, reward_info")
         skipped = get(row, "skipped", (bool,), place) if "skipped" in row else False
-        trouble = "skipped by the tool" if skipped else ended if ended in _TROUBLE else None
+        note = row.get("note")  # of our own export; the tool has none
+        why = note if isinstance(note, str) and note else "skipped by the tool"
+        trouble = why if skipped else ended if ended in _TROUBLE else None
         messages = get(row, "messages", (list, NONE), place) or []
         yield reward, _attempt(task, trial, reward, trouble, messages, place)
 
