@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from lib import ROOT, claims, importers, outcomes, plotting, tables
+from lib import ROOT, claims, importers, metrics, outcomes, plotting, tables
 
 _KINDS = (".gz", ".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".eval")
 
@@ -199,16 +199,14 @@ def overview(studies: Sequence[claims.Study]) -> Figure:
 
 def _section(study, picture) -> str:
     comparison, tax = study
-    K = tax.K
     size = len(comparison.base.c)
     tasks = f"{size} task{'s' if size > 1 else ''}" if tax.paired else "A histogram of tasks"
     categories = tables.category_table([study]).drop(columns=["benchmark", "pair"])
     return "\n".join(
         [
             f"## {_text(comparison.label)}\n",
-            f"Tax_S({K}) = {tables.shown(tax.tax_S.at(K), 4)}, "
-            f"Tax_A({K}) = {tables.shown(tax.tax_A.at(K), 2)}: {_verdict(tax)}. "
-            f"{_crossing(tax)}. {tasks}{_brackets(tax)}.\n",
+            *(f"- {line}" for line in _headline(tax)),
+            f"- {tasks}{_brackets(tax)}.\n",
             f"![coverage, consistency and success rates of both arms]({picture})\n",
             tables.budget_table(tax).to_markdown(index=False, disable_numparse=True) + "\n",
             categories.to_markdown(index=False) + "\n",
@@ -217,25 +215,74 @@ def _section(study, picture) -> str:
     )
 
 
+def _headline(tax) -> list[str]:
+    """What happened: to pass@1, to coverage at K, and by the tax; lines in Markdown."""
+    K, (lack, low, high) = tax.K, tax.gap.at(1)
+    rise = metrics.Band(-lack, -high, -low)
+    lines = [f"pass@1 {_moved(rise, 'rose', 'fell')}: {tables.shown(rise)}, post minus base."]
+    if K == 1:
+        return [*lines, "With one attempt a task there is no coverage gap, crossover or tax."]
+    gap = tax.gap.at(K)
+    lines.append(
+        f"Coverage pass@{K} {_moved(metrics.Band(-gap.value, -gap.high, -gap.low), 'rose', 'fell')}"
+        f": the gap, base minus post, is {tables.shown(gap)}. {_crossing(tax)}."
+    )
+    taxes = (
+        f"Tax_S({K}) = {tables.shown(tax.tax_S.at(K), 4)}, "
+        f"Tax_A({K}) = {tables.shown(tax.tax_A.at(K), 2)}"
+    )
+    return [*lines, f"{taxes}: {'; '.join([_verdict(tax), *_meaning(tax)])}."]
+
+
+def _moved(change, up, down) -> str:
+    """What a change is called: surely only where its interval says so."""
+    if change.value == 0:
+        return "is the same"
+    word = up if change.value > 0 else down
+    if np.isnan(change.low):
+        return f"{word}, without an interval"
+    sure = claims.verdict(change.low, change.high, 0) != "undecided"
+    return word if sure else f"{word}, within chance"
+
+
 def _verdict(tax) -> str:
+    """What the interval of Tax_S says: it compares how two curves rise, not how high they are."""
     value, low, high = tax.tax_S.at(tax.K)
     if np.isnan(value):
-        return "undefined, for the reason below"
+        return "Tax_S is undefined, for the reason below"
     if np.isnan(low):
-        return "without an interval, for the reason below"
+        return "Tax_S has no interval, for the reason below"
     return {
-        "holds": "the post-trained policy pays",
-        "contradicted": "the post-trained policy pays nothing, it gains",
-        "undecided": "undecided, the interval includes zero",
+        "holds": "by Tax_S, more attempts buy the post-trained arm less than the base (positive)",
+        "contradicted": "by Tax_S, more attempts buy the post-trained arm more than the base "
+        "(negative)",
+        "undecided": "by Tax_S undecided, since its interval includes zero",
     }[claims.verdict(low, high, 0)]
+
+
+def _meaning(tax) -> list[str]:
+    """What a tax above or below zero comes to, given both arms' pass@1 and coverage."""
+    value, gap, found = tax.tax_S.at(tax.K).value, tax.gap, []
+    if value > 0 and (gap.value <= metrics.MARGIN).all():
+        found.append(
+            "positive only because its curve is flatter: it covers at least as much at every k"
+        )
+    if value < 0 and (gap.value >= -metrics.MARGIN).all():
+        found.append("negative only because its curve is steeper: it covers no more at any k")
+    if value > 0 and gap.at(1).value >= -metrics.MARGIN:
+        found.append("pass@1 did not rise, so nothing was bought")
+    lost = claims.verdict(*gap.at(tax.K)[1:], 0) == "holds"
+    if value > 0 and lost and claims.verdict(*gap.at(1)[1:], 0) == "contradicted":
+        found.append("post-training paid for pass@1 with coverage")
+    return found
 
 
 def _crossing(tax) -> str:
     k, share = tax.crossover[0], tax.crossover.probability
     often = "" if np.isnan(share) else f" (in {share:.0%} of resamples it does)"
     if not np.isfinite(k):
-        return f"The base does not overtake within {tax.K} attempt{'s' if tax.K > 1 else ''}{often}"
-    return f"The base overtakes at k* = {tables.shown_crossover(tax.crossover)}{often}"
+        return f"The base does not overtake within {tax.K} attempts{often}"
+    return f"The base is ahead from k\\* = {tables.shown_crossover(tax.crossover)} on{often}"
 
 
 def _brackets(tax) -> str:
@@ -262,11 +309,19 @@ _HOW_TO_READ = f"""\
   *consistency*, pass^k, the chance that all k do. Both are means over tasks.
 - A(K) adds up, over budgets k, how much coverage is still missing at k compared with K attempts.
   S(K) is its share of the most it could be, given pass@1, and it is undefined where pass@1 is 1.
+- The *gap* is the coverage of the base minus that of the post-trained arm at the same k: positive
+  means that fewer tasks are within reach of k attempts than before.
 - The tax, Tax_A or Tax_S, is that of the base minus that of the post-trained arm: positive means
-  that post-training paid for pass@1 with coverage. It changes with K: compare it at one K only.
-  Where none was chosen, K is the fewest scored attempts of a task, in both arms
-  ({claims.LARGEST_DEFAULT_K} at most).
-- k\\* is the budget from which the base's coverage stays ahead.
+  that more attempts buy it less. It compares how the curves rise from pass@1, not how high they
+  are: post-training paid for pass@1 with coverage only where pass@1 rose *and* the gap is positive.
+  It changes with K: compare it at one K only, and K = 1 has none. Where none was chosen, K is the
+  fewest scored attempts of a task, in both arms ({claims.LARGEST_DEFAULT_K} at most).
+- k\\* is the budget from which the base's coverage stays ahead, *none* where it does not within K:
+  [1, none] is an interval from the first attempt on to beyond K.
+- Intervals come from a thousand resamples: as many tasks drawn from the tasks, with repetition, and
+  everything measured again. "In N% of resamples" says in how many the base overtakes. "Within
+  chance" is what has zero in its interval.
+- A dash is what is undefined: a tax at k = 1, S where pass@1 is 1, an interval of few tasks.
 - *Never*, *sometimes* and *always* count tasks by the attempts observed, of which none, some or all
   succeeded; that is not what is impossible or certain. *At the extremes* is the share of tasks that
   are never or always.

@@ -19,8 +19,8 @@ def crossover_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
             f"pass@{K} base": number(tax.coverage_base.at(K).value),
             f"pass@{K} post": number(tax.coverage_post.at(K).value),
             f"gap at {K}": shown(tax.gap.at(K)),
-            "k*": shown_crossover(tax.crossover),
-            "P(cross)": number(tax.crossover.probability, 2),
+            "k*": shown_crossover(tax.crossover) if K > 1 else "-",
+            "P(cross)": number(tax.crossover.probability, 2) if K > 1 else "-",
         },
     )
 
@@ -31,9 +31,9 @@ def tax_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
     return _by_comparison(
         studies,
         lambda tax: {
-            "A base": number(tax.A_base.at(K).value, 2),
-            "A post": number(tax.A_post.at(K).value, 2),
-            f"Tax_A({K})": shown(tax.tax_A.at(K), 2),
+            "A base": number(tax.A_base.at(K).value, 2) if K > 1 else "-",
+            "A post": number(tax.A_post.at(K).value, 2) if K > 1 else "-",
+            f"Tax_A({K})": shown(tax.tax_A.at(K), 2) if K > 1 else "-",
             "S base": number(tax.S_base.at(K).value, 4),
             "S post": number(tax.S_post.at(K).value, 4),
             f"Tax_S({K})": shown(tax.tax_S.at(K), 4),
@@ -113,7 +113,7 @@ def agreement_points(
 
 
 def budget_table(tax: metrics.SharpeningTax) -> pd.DataFrame:
-    """A row a budget, 1, 2, 4 ... K: coverage and consistency of both arms, and the tax."""
+    """A row a budget, 1, 2, 4 ... K: both arms' coverage and consistency, gap, tax."""
     budgets = sorted({2**i for i in range(tax.K.bit_length()) if 2**i <= tax.K} | {tax.K})
     return pd.DataFrame(
         {
@@ -122,7 +122,8 @@ def budget_table(tax: metrics.SharpeningTax) -> pd.DataFrame:
             "pass@k post": shown(tax.coverage_post.at(k)),
             "pass^k base": shown(tax.consistency_base.at(k)),
             "pass^k post": shown(tax.consistency_post.at(k)),
-            "Tax_A": shown(tax.tax_A.at(k), 2),
+            "gap": shown(tax.gap.at(k)),
+            "Tax_A": shown(tax.tax_A.at(k), 2) if k > 1 else "-",  # 0 by definition, not measured
             "Tax_S": shown(tax.tax_S.at(k), 4),
         }
         for k in budgets

@@ -150,7 +150,10 @@ def test_a_dictionary_of_scores_is_chosen_from(tmp_path):
     ("log", "said"),
     [
         ("inspect/two_scorers.json", r"\('match', 'exact'\)\. Choose one: scorer=\"match\""),
-        ("lm_eval/two_filters", r"\('number', 'strict'\)\. Choose one: filter=\"number\""),
+        (
+            "lm_eval/two_filters",
+            r"'strict' scores 1 of \d .*\('number', 'strict'\)\. Choose one: filter=\"number\"",
+        ),
         ("evalplus/base_eval_results.json", r"\('base', 'plus'\)\. Choose one: tests=\"base\""),
     ],
 )
@@ -545,6 +548,23 @@ def test_rollouts_go_to_tau2_and_come_back(log, tmp_path):
     assert counted(back) == counted(imported)
     calls = [[m.tool_calls for m in one.messages] for one in imported.rollouts]
     assert [[m.tool_calls for m in one.messages] for one in back.rollouts] == calls
+    assert back.report.missing == imported.report.missing
+    names = [[m.name for m in one.messages] for one in imported.rollouts]
+    assert [[m.name for m in one.messages] for one in back.rollouts] == names
+
+
+def test_no_rollouts_to_export_say_how_to_get_some():
+    with pytest.raises(OutcomesError, match="trajectories=True"):
+        importers.to_tau2(load("tau2/base.json").rollouts)
+
+
+def test_rewards_between_0_and_1_are_counted(tmp_path):
+    document = json.loads((EXAMPLES / "tau2" / "base.json").read_text())
+    for simulation in document["simulations"][:2]:
+        simulation["reward_info"]["reward"] = 0.5
+    path = tmp_path / "base.json"
+    path.write_text(json.dumps(document))
+    assert "2 rewards neither 0 nor 1, counted as failures" in importers.load(path).report.notes
 
 
 # --- the report -----------------------------------------------------------------------------------

@@ -78,7 +78,22 @@ def test_a_linked_folder_of_the_harness_is_read(tmp_path):
     assert importers.load(tmp_path).report.attempts == 48
 
 
-@pytest.mark.parametrize("format", ["inspect", "human_eval", "evalplus", "lists"])
+@pytest.mark.parametrize("format", ["human_eval", "evalplus", "lists"])
 def test_a_folder_of_a_format_that_is_one_file_is_refused(runs, format):
     with pytest.raises(OutcomesError, match=r"runs: is a folder, .* Name a file in it"):
         importers.load(runs, format=format)
+
+
+def test_a_folder_with_one_log_of_inspect_is_that_log_and_one_of_two_is_to_be_named(tmp_path):
+    shutil.copy(EXAMPLES / "inspect" / "base.eval", tmp_path / "one.eval")
+    assert importers.load(tmp_path).report.files == [str(tmp_path / "one.eval")]
+    shutil.copy(EXAMPLES / "inspect" / "post.eval", tmp_path / "two.eval")
+    with pytest.raises(OutcomesError, match=r"holds 2 Inspect logs: name one \(.*one\.eval, .*two"):
+        importers.load(tmp_path)
+
+
+def test_a_folder_of_no_known_tool_lists_the_files_that_could_be_logs(tmp_path):
+    for name in ("a.csv", "b.jsonl", "notes.txt"):
+        (tmp_path / name).write_text("x")
+    with pytest.raises(OutcomesError, match=r"it holds files, .*: \S*a\.csv, \S*b\.jsonl\. Name"):
+        importers.load(tmp_path)

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from lib import ROOT, importers
-from lib.outcomes import OutcomesError
+from lib.outcomes import OutcomesError, OutcomesWarning
 
 LOG = ROOT / "data" / "examples" / "inspect" / "two_scorers.json"
 
@@ -153,7 +153,9 @@ def test_scores_that_are_missing_offer_no_choice(tmp_path, log):
 
 
 def test_a_log_without_samples_has_no_score_to_choose(tmp_path, log):
-    with pytest.raises(OutcomesError, match=r"log\.json: no score 'match'; it has none"):
+    with pytest.raises(
+        OutcomesError, match=r"log\.json: no score of any sample; .*'success', and 0 of 0"
+    ):
         load(tmp_path, log | {"samples": []})
 
 
@@ -161,3 +163,18 @@ def test_a_plan_out_of_all_proportion_is_refused(tmp_path, log):
     log["eval"]["config"]["epochs"] = 10**9
     with pytest.raises(OutcomesError, match=r"1000000000 epochs, of which \d+ are not in the log"):
         load(tmp_path, log)
+
+
+def test_a_run_that_failed_says_so_with_its_first_error(tmp_path, log):
+    log |= {"status": "error"}
+    for sample in log["samples"]:
+        sample |= {"scores": None, "error": {"message": "out of memory"}}
+    n = len(log["samples"])
+    said = rf"status is 'error', and {n} of {n} samples failed, first with error: out of memory"
+    with pytest.warns(OutcomesWarning), pytest.raises(OutcomesError, match=said):
+        load(tmp_path, log)
+
+
+def test_a_run_that_did_not_come_to_its_end_is_warned_of(tmp_path, log):
+    with pytest.warns(OutcomesWarning, match="status is 'cancelled': it did not come to its end"):
+        load(tmp_path, log | {"status": "cancelled"})

@@ -127,6 +127,13 @@ def test_bars_show_shares_of_all_tasks():
     assert [one[-1] for one in heights] == pytest.approx([0, 2 / 6])
 
 
+def test_no_bar_reaches_the_text_above_the_bars():
+    ax = plotting.plot_success_rates(BASE, POST)
+    highest = max(bar.get_height() for bar in ax.patches)
+    assert highest < 0.9 * ax.get_ylim()[1]
+    assert "(base)" in texts(ax)
+
+
 def test_the_area_picture_prints_what_scalability_computes():
     curve = TAX.coverage_base.value
     A, S = metrics.scalability(curve, len(curve))

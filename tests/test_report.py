@@ -73,8 +73,42 @@ def test_one_attempt_a_task_is_answered_with_how_to_get_more(tmp_path):
     rows = [{"task": f"t{i}", "n": 1, "c": i % 2} for i in range(12)]
     files = [write(tmp_path / name, *rows) for name in ("b.jsonl", "p.jsonl")]
     text = report.write_report(*files, out=tmp_path / "out").read_text()
-    assert "The base does not overtake within 1 attempt " in text
+    assert "With one attempt a task there is no coverage gap, crossover or tax" in text
+    assert not any(
+        word in text.partition("## How")[0] for word in ("Tax_A(1)", "overtake", "0.00 ")
+    )
     assert "coverage needs several attempts at every task" in text
+
+
+def counted(path, successes, n=8):
+    return write(path, *({"task": f"t{i}", "n": n, "c": c} for i, c in enumerate(successes)))
+
+
+@pytest.mark.parametrize(
+    ("base", "post", "said"),
+    [
+        ([1] * 20 + [0] * 20, [8] * 25 + [4] * 5 + [0] * 10, "it covers at least as much at every"),
+        ([4] * 30 + [0] * 10, [8] * 8 + [7] * 5 + [0] * 27, "pass@1 did not rise, so nothing was"),
+        ([8] * 20 + [0] * 20, [4] * 20 + [0] * 20, "it covers no more at any k"),
+        ([1] * 35 + [0] * 5, [8] * 20 + [0] * 20, "post-training paid for pass@1 with coverage"),
+    ],
+)
+def test_the_headline_says_what_happened_besides_the_tax(tmp_path, base, post, said):
+    files = counted(tmp_path / "b.jsonl", base), counted(tmp_path / "p.jsonl", post)
+    text = report.write_report(*files, out=tmp_path / "out").read_text()
+    told = ["covers at least", "did not rise", "covers no more", "paid for pass@1 with coverage."]
+    assert said in text
+    assert sum(one in text.partition("## How")[0] for one in told) == 1
+
+
+def test_the_headline_gives_the_change_of_pass_at_1_and_the_gap_with_intervals(tmp_path):
+    files = [
+        counted(tmp_path / "b.jsonl", [1] * 35 + [0] * 5),
+        counted(tmp_path / "p.jsonl", [8] * 20 + [0] * 20),
+    ]
+    text = report.write_report(*files, out=tmp_path / "out").read_text()
+    assert "pass@1 rose: 0.391 [" in text
+    assert "Coverage pass@8 fell: the gap, base minus post, is 0.375 [" in text
 
 
 def test_brackets_are_explained_where_there_are_some(page, tmp_path):

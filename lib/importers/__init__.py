@@ -45,7 +45,7 @@ FORMATS = {
 }
 """The reader of each format, by name."""
 
-_OF_FOLDERS = ("collection", "lm_eval", "tau", "bfcl", "verifiers")
+_OF_FOLDERS = ("collection", "inspect", "lm_eval", "tau", "bfcl", "verifiers")
 _OF_OPTIONS = {"columns": "table", "flags": "lists"}
 
 __all__ = [

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lib.importers import archive
+from lib.importers.folders import files_below
 from lib.importers.log import Attempt, Imported, collect
 from lib.importers.messages import read_messages
 from lib.importers.plans import part
 from lib.importers.records import NONE, get, parsed
 from lib.importers.reports import ImportReport
 from lib.importers.scores import choose, error_measure, measures_errors, verdict
-from lib.importers.wording import count, option
-from lib.outcomes import OutcomesError, contents
+from lib.importers.wording import count, option, shortened
+from lib.outcomes import OutcomesError, contents, warn
 
 SAMPLE_FIELDS = frozenset(
     {
@@ -46,7 +47,7 @@ def read_inspect(
     ignore: str | Sequence[str] = (),
     **cell,
 ) -> Imported:
-    """Read a log: a sample of an epoch is an attempt at the task of its id.
+    """Read a log, or the one log of a folder: a sample of an epoch is an attempt at its id's task.
 
     scorer: which score counts, where samples have several; "scorer/key" for one whose value is a
     dictionary. threshold: the score from which on an attempt is a success; needed where scores are
@@ -58,6 +59,8 @@ def read_inspect(
     Raises OutcomesError naming file and sample.
     """
     path = Path(path)
+    if path.is_dir():
+        path = _only(path)
     report = ImportReport("Inspect", [str(path)])
     report.succeed_from(threshold)
     if isinstance(ignore, str):
@@ -68,12 +71,30 @@ def read_inspect(
         scores = [score for sample in samples for score in sample.values.items()]
         told = [name for name, value in scores if value is not None]
         names = told if scorer is None and told else [name for name, _ in scores]
+        if not names:
+            raise _nothing_scored(header, samples, path)
         scorer = choose(names, scorer, "scorer", "score", str(path))
         if measures_errors(scorer):
             raise error_measure(scorer, str(path))
         report.scorer = scorer
         rows = [*_rows(samples, scorer, report), *_absent(header, samples, report, path)]
         return collect(rows, report, **cell)
+
+
+def logs_below(folder: Path) -> list[Path]:
+    """The logs of Inspect below a folder, by the names that the tool gives them."""
+    dated = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*_*_*.json"
+    return sorted([*files_below(folder, "*.eval"), *files_below(folder, dated)])
+
+
+def _only(folder) -> Path:
+    found = logs_below(folder)
+    if len(found) != 1:
+        listed = shortened([str(file) for file in found]) or "none"
+        raise OutcomesError(
+            f"{folder}: holds {count(len(found), 'Inspect log')}: name one ({listed})."
+        )
+    return found[0]
 
 
 class _Record(NamedTuple):
@@ -225,10 +246,25 @@ def _heading(header, report, path) -> str:
     report.set(part(part(header, "plan", str(path)), "config", f"{path}, plan"))
     status = header.get("status", "started")
     if status != "success":
-        report.note(f"the run's status is {status!r}: it did not come to its end")
+        said = f"{path}: the run's status is {status!r}: it did not come to its end"
+        report.note(said)
+        warn(said)
     if header.get("invalidated"):
         report.note("the log has invalidated samples")
     return get(spec, "task", (str,), f"{path}, eval")
+
+
+def _nothing_scored(header, samples, path) -> OutcomesError:
+    """The error for a log without any score: how its run ended, and what samples met."""
+    failed = [sample.reason for sample in samples if sample.reason]
+    said = _trouble(header, ("error",), str(path))
+    first = next(iter(failed), said)
+    return OutcomesError(
+        f"{path}: no score of any sample; the run's status is {header.get('status', 'started')!r}, "
+        f"and {len(failed)} of {count(len(samples), 'sample')} failed"
+        + (f", first with {first}" if first else "")
+        + ". Expected a log with scores: mend that and run it again, or score it (inspect score)."
+    )
 
 
 def _rows(samples, scorer, report):

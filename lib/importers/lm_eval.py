@@ -261,6 +261,18 @@ def _filters(file, enough=None) -> list[str]:
     return list(seen)
 
 
+def _scored_of_each(file) -> str:
+    """How many of a document's responses each filter of a file scores, by its first row."""
+    told = {}
+    for place, row in _placed(file):
+        name = _filter(place, row)
+        if name not in told:
+            read = Responses(row, place)
+            scored = len(read.kept) if read.listed else 1
+            told[name] = f"filter {name!r} scores {scored} of {len(read.texts)} responses a task"
+    return ", ".join(told.values())
+
+
 # --- rows -----------------------------------------------------------------------------------------
 
 
@@ -302,7 +314,8 @@ def _of_filter(file, filter, report, asked):
         name = _filter(place, row)
         if name != filter:
             if not asked:
-                choose(_filters(file), None, "filter", "filter", str(file))
+                place = f"{file} ({_scored_of_each(file)})"
+                choose(_filters(file), None, "filter", "filter", place)
             report.skipped[f"rows of the filter {name!r}"] += 1
             continue
         read = Responses(row, place)

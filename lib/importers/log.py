@@ -143,7 +143,7 @@ def collect(
             counts = pd.concat([outcomes.counts(table)[list(counts)], counts], ignore_index=True)
         table = outcomes.validate(counts.assign(pair=pair, arm=arm), source=source)
     kept = tuple(one for key, (run, one) in rollouts.items() if runs.is_last(*key[:2], run))
-    _doubt_threshold(report)
+    doubt_threshold(report)
     return Imported(complete(table, report), report, kept)
 
 
@@ -215,7 +215,7 @@ def _rollout(report, head, messages) -> Rollout:
         raise OutcomesError(f"task {head[3]!r}, attempt {head[4]}: {error}") from error
 
 
-def _doubt_threshold(report) -> None:
+def doubt_threshold(report) -> None:
     """Warn where a threshold is below or above all scores: it may be of another scale."""
     low, high = report.scores
     if report.threshold is None or low > high or low <= report.threshold <= high:

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from lib import outcomes
 from lib.importers.log import Imported
 from lib.importers.records import NONE, get
+from lib.importers.wording import shortened
 
 
 def part(record: dict, name: str, place: str) -> dict:
@@ -13,7 +14,7 @@ def part(record: dict, name: str, place: str) -> dict:
 
 
 def note_unplanned(done: Imported, trials: int, tasks: int | Collection[str] | None) -> None:
-    """Note in the report which tasks have fewer or more attempts than were planned for each.
+    """Note in the report, and warn, which tasks have fewer or more attempts than were planned.
 
     tasks: how many were planned, or their names; None for all that there are, however many.
     """
@@ -29,4 +30,6 @@ def note_unplanned(done: Imported, trials: int, tasks: int | Collection[str] | N
         of = "all" if tasks is None else tasks
         plan = f"{trials} attempts at each of {of} tasks were planned"
         more = f" and {len(told) - 8} more tasks have another number" if len(told) > 8 else ""
-        done.report.note(f"{plan}; {', '.join(told[:8])}{more}")
+        said = f"{shortened(done.report.files)}: {plan}; {', '.join(told[:8])}{more}"
+        done.report.note(said)
+        outcomes.warn(said)

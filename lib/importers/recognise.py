@@ -5,10 +5,11 @@ from pathlib import Path
 
 from lib.importers import collection
 from lib.importers.folders import files_below
+from lib.importers.inspect_log import logs_below
 from lib.importers.lists import is_lists, like_verdicts
 from lib.importers.records import json_document, parsed
 from lib.importers.tau import kept_apart
-from lib.importers.wording import option
+from lib.importers.wording import option, shortened
 from lib.outcomes import OutcomesError, contents
 from lib.outcomes.files import SHEETS
 from lib.outcomes.values import shown
@@ -24,6 +25,7 @@ _DOCUMENTS = {
     "inspect": {"eval", "samples"},
 }
 _TABLES = ({"passed"}, {"pass_flags"}, {"n", "c"}, {"rollouts", "successes"})
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".eval", *SHEETS)
 _IN_FOLDERS = {
     "collection": collection.PATTERN,
     "bfcl": "BFCL_v*_result.json",
@@ -70,15 +72,31 @@ def recognise(path: str | Path) -> str:
 
 
 def _of_folder(path) -> str:
-    found = [name for name, pattern in _IN_FOLDERS.items() if files_below(path, pattern)]
-    found += ["tau"] if kept_apart(path) else []
-    if len(found) != 1:
-        said = f"files of {' and '.join(found)}" if found else "no log that is known here"
-        raise OutcomesError(
-            f"{path}: the folder has {said}. Name a file in it, or say which of "
-            f"{', '.join(_IN_FOLDERS)} it is: {option('format', next(iter(_IN_FOLDERS)))}."
-        )
-    return found[0]
+    found = {name: files_below(path, pattern) for name, pattern in _IN_FOLDERS.items()}
+    found = {name: files for name, files in found.items() if files}
+    if kept_apart(path):
+        found["tau"] = [path / "results.json"]
+    if not found and logs_below(path):
+        return "inspect"
+    if len(found) == 1:
+        return next(iter(found))
+    formats = f"{', '.join(_IN_FOLDERS)}, tau, inspect"
+    if found:
+        of = [f"{name} ({shortened([str(f) for f in files])})" for name, files in found.items()]
+        said = f"the folder has logs of {' and '.join(of)}"
+    else:
+        single = [str(file) for file in files_below(path, "*") if _could_be_read(file)]
+        said = f"which could be logs by themselves: {shortened(single)}" if single else "none known"
+        said = f"the folder is no log of a tool that writes folders; it holds files, {said}"
+    raise OutcomesError(
+        f"{path}: {said}. Name a file in it, or say which of {formats} the folder is: "
+        f"{option('format', next(iter(found or _IN_FOLDERS)))}."
+    )
+
+
+def _could_be_read(file) -> bool:
+    hidden = file.name.startswith((".", "_"))
+    return not hidden and contents.suffix(file) in _SUFFIXES
 
 
 def _of_content(path, content) -> str:

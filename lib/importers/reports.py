@@ -43,6 +43,7 @@ class ImportReport:
     tool, or "" for the whole log. An empty set where a log tells such things, and this one not.
     documents: what tells the document of a (benchmark, task) from others, as `one_document` takes
     it, where the log has it.
+    benchmarks: tasks, attempts, scored and passed ones of each benchmark.
     unequal, tried: the fewest and the most attempts of a task, scored ones and all.
     """
 
@@ -62,6 +63,7 @@ class ImportReport:
     settings: dict[str, list] = field(default_factory=dict)
     conditions: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     documents: dict[tuple[str, str], tuple[str | None, str]] = field(default_factory=dict)
+    benchmarks: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     unequal: tuple[int, int] = (0, 0)
     tried: tuple[int, int] = (0, 0)
     notes: list[str] = field(default_factory=list)
@@ -122,11 +124,13 @@ class ImportReport:
 
     def lines(self) -> list[str]:
         """The report as lines of text, the good news first."""
+        counts = (self.tasks, self.attempts, self.scored, self.passed)
         told = [
             f"{self.format}: {count(len(self.files), 'file')} read ({shortened(self.files)})",
-            f"{count(self.tasks, 'task')}, {count(self.attempts, 'attempt')}, of which "
-            f"{self.scored} scored and {self.passed} passed",
+            _counted(*counts),
         ]
+        if len(self.benchmarks) > 1:
+            told += [f"of {name}: {_counted(*of)}" for name, of in self.benchmarks.items()]
         if self.scorer:
             told.append(f"scored by {self.scorer}")
         if self.threshold is not None:
@@ -170,12 +174,9 @@ def complete(table: pd.DataFrame, report: ImportReport) -> pd.DataFrame:
         why = table.loc[table["passed"].isna(), "reason"].value_counts()
         report.missing = {reason: int(n) for reason, n in why.items()}
     counts = outcomes.counts(table)
-    rows = counts.get("tasks", 1)
-    report.tasks = int(counts["tasks"].sum()) if "tasks" in counts else len(counts)
-    report.scored = int((counts["n"] * rows).sum())
-    report.passed = int((counts["c"] * rows).sum())
-    missing = int((counts["missing"] * rows).sum())
-    report.attempts = report.scored + missing
+    report.benchmarks = {name: _numbers(of) for name, of in counts.groupby("benchmark", sort=False)}
+    report.tasks, report.attempts, report.scored, report.passed = _numbers(counts)
+    missing = report.attempts - report.scored
     if missing > sum(report.missing.values()):
         report.missing["no reason kept"] = missing - sum(report.missing.values())
     tried = counts["n"] + counts["missing"]
@@ -184,12 +185,37 @@ def complete(table: pd.DataFrame, report: ImportReport) -> pd.DataFrame:
     return table
 
 
+def _numbers(counts) -> tuple[int, int, int, int]:
+    """Tasks, attempts, scored and passed ones of a table of counts."""
+    rows = counts.get("tasks", 1)
+    tasks = int(counts["tasks"].sum()) if "tasks" in counts else len(counts)
+    scored, passed, missing = (int((counts[name] * rows).sum()) for name in ("n", "c", "missing"))
+    return tasks, scored + missing, scored, passed
+
+
+def _counted(tasks, attempts, scored, passed) -> str:
+    return (
+        f"{count(tasks, 'task')}, {count(attempts, 'attempt')}, of which {scored} scored and "
+        f"{passed} passed"
+    )
+
+
 def one_document(one: tuple[str | None, str], other: tuple[str | None, str]) -> bool:
     """Whether two documents, each (hash of it, or None; its target), are one.
 
     The hashes say, where both have one; else the targets do.
     """
     return one[0] == other[0] if one[0] and other[0] else one[1] == other[1]
+
+
+def setting_called(column: str) -> str | None:
+    """The decoding setting that a column of a table is named after, by our name; None for none.
+
+    `n` is a count there.
+    """
+    plain = column.strip().casefold()
+    name = _OTHER_NAMES.get(plain, plain)
+    return name if name in SETTINGS and name != "n" else None
 
 
 def number_of(value) -> int | float | None:

@@ -8,6 +8,7 @@ from lib.importers.messages import read_messages
 from lib.importers.plans import note_unplanned, part
 from lib.importers.records import NONE, Alike, get, json_document
 from lib.importers.reports import ImportReport
+from lib.importers.wording import count
 from lib.outcomes import OutcomesError
 
 _EXACT = 1e-6
@@ -22,7 +23,8 @@ def read_tau(path: str | Path, **cell) -> Imported:
     tau2 may keep each simulation in a file of its own, in a folder `simulations` beside
     `results.json`: give that file, or the folder that holds both.
     A reward within 1e-6 of 1 is a success. A null reward, a skipped simulation, one ended by
-    `infrastructure_error`, or a trajectory with an error, is missing.
+    `infrastructure_error`, or a trajectory with an error, is missing. The report tells how many
+    rewards were neither 0 nor 1, which are failures.
     Raises OutcomesError naming file and simulation.
     """
     path = Path(path)
@@ -32,7 +34,7 @@ def read_tau(path: str | Path, **cell) -> Imported:
     document = json_document(path)
     if isinstance(document, list):
         report = ImportReport("tau-bench", [str(path)], scorer="reward of 1")
-        return collect(_trajectories(path, document), report, **cell)
+        return collect(_counted(_trajectories(path, document), report), report, **cell)
     report = ImportReport("tau2", [str(path)], scorer="reward of 1")
     simulations = _listed(path, document, report)
     info = get(document, "info", (dict,), str(path))
@@ -40,7 +42,7 @@ def read_tau(path: str | Path, **cell) -> Imported:
     report.set(part(agent, "llm_args", f"{path}, agent_info"))
     world = get(info, "environment_info", (dict,), f"{path}, info")
     cell.setdefault("benchmark", get(world, "domain_name", (str,), f"{path}, environment_info"))
-    done = collect(_simulations(simulations), report, **cell)
+    done = collect(_counted(_simulations(simulations), report), report, **cell)
     _compare(document, info, done, str(path))
     return done
 
@@ -81,7 +83,7 @@ def _trajectories(path, rows):
         traj = get(row, "traj", (list,), place)
         error = part(row, "info", place).get("error")  # the tool writes 0 for a trial that crashed
         trouble = None if error is None else f"error: {error or 'no message'}"[:80]
-        yield _attempt(task, trial, reward, trouble, traj, place)
+        yield reward, _attempt(task, trial, reward, trouble, traj, place)
 
 
 def _simulations(placed):
@@ -96,9 +98,21 @@ def _simulations(placed):
         if info is not None:
             reward = get(info, "reward", (int, float, NONE), f"{place}, reward_info")
         skipped = get(row, "skipped", (bool,), place) if "skipped" in row else False
-        trouble = "skipped by the tool" if skipped else ended if ended in _TROUBLE else None
+        note = row.get("note")  # of our own export; the tool has none
+        why = note if isinstance(note, str) and note else "skipped by the tool"
+        trouble = why if skipped else ended if ended in _TROUBLE else None
         messages = get(row, "messages", (list, NONE), place) or []
-        yield _attempt(task, trial, reward, trouble, messages, place)
+        yield reward, _attempt(task, trial, reward, trouble, messages, place)
+
+
+def _counted(rewarded, report):
+    """The attempts, of which it is noted how many have a reward between failure and success."""
+    fractional = 0
+    for reward, attempt in rewarded:
+        fractional += attempt.passed is False and abs(reward) > _EXACT
+        yield attempt
+    if fractional:
+        report.note(f"{count(fractional, 'reward')} neither 0 nor 1, counted as failures")
 
 
 def _attempt(task, trial, reward, trouble, messages, place):

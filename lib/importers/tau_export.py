@@ -16,10 +16,17 @@ def to_tau2(rollouts: Iterable[Rollout], path: str | Path | None = None) -> dict
     """The rollouts of one benchmark, pair and arm as a results object of tau2, and as a file of it.
 
     A missing outcome becomes a skipped simulation without `reward_info`, a success a reward of 1.
+    For why one is missing, and for the tool that a message is of, the schema has no field: they are
+    in `note` and `name`, which the tool ignores and `read_tau` reads.
     What a rollout does not know (times, costs, the user's model) is null, or says "unknown".
     Raises OutcomesError for rollouts of several benchmarks, pairs or arms, or none at all.
     """
     rollouts = list(rollouts)
+    if not rollouts:
+        raise OutcomesError(
+            "no rollouts; expected those of one benchmark, pair and arm. Ask a log for them: "
+            "importers.load(path, trajectories=True).rollouts"
+        )
     cells = list(dict.fromkeys(one.key[:3] for one in rollouts))
     if len(cells) != 1:
         raise OutcomesError(
@@ -70,6 +77,7 @@ def _simulation(rollout) -> dict:
         "duration": 0.0,
         "termination_reason": "agent_error" if missing else "agent_stop",
         "skipped": missing,
+        **({"note": rollout.reason} if missing and rollout.reason else {}),
         "agent_cost": None,
         "user_cost": None,
         "reward_info": None
@@ -84,6 +92,7 @@ def _message(message: Message) -> dict:
     if message.role == "tool":
         return {
             "role": "tool",
+            **({"name": message.name} if message.name else {}),
             "id": message.tool_call_id or "unknown",
             "content": message.content,
             "requestor": "assistant",

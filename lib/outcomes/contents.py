@@ -38,10 +38,15 @@ def suffix(path: Path) -> str:
 def opened(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file, unpacked where it is packed, whatever its name says.
 
-    Raises OutcomesError for a gzip file that is none, or not whole.
+    Raises OutcomesError for a gzip file that is none, or not whole, and for text in UTF-16.
     """
     try:
         with gzip.open(path) if _is_packed(path) else path.open("rb", _AT_ONCE) as file:
+            if file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                raise OutcomesError(
+                    f"{path}: text in UTF-16; expected UTF-8. Save it so (spreadsheets call it "
+                    '"CSV UTF-8").'
+                )
             yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise OutcomesError(

@@ -7,13 +7,14 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from lib.outcomes import contents
-from lib.outcomes.table import FIELDS, OutcomesError, aside, spelled, validate, warn
+from lib.outcomes.table import CELL, FIELDS, OutcomesError, aside, kind, spelled, validate, warn
 from lib.outcomes.values import as_passed, as_whole
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")
@@ -23,7 +24,11 @@ SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
 def read(
-    path: str | Path, *, columns: dict[str, str] | None = None, **defaults: str
+    path: str | Path,
+    *,
+    columns: dict[str, str] | None = None,
+    judge: Callable[[object, str], object] | None = None,
+    **defaults: str,
 ) -> pd.DataFrame:
     """Read a file of outcomes into a valid table.
 
@@ -34,9 +39,11 @@ def read(
     in capitals or between blanks. A .json file may be JSON lines, or one list of objects.
     columns: our names to those of the file, {"task": "Problem"}, where they differ. A column that
     has such a name without being meant is carried along under "n (in the file)".
+    judge: makes an outcome of a score in `passed` or `pass_flags`, and of what to call its place.
     defaults: `benchmark`, `pair` or `arm` for files that do not say; a column in the file wins.
     Raises OutcomesError naming file, line and column. Warns, with OutcomesWarning, of a torn last
-    line (dropped), of repeated attempts (the last one wins), and of a guessed attempt number.
+    line (dropped), of repeated attempts (the last one wins), of a guessed attempt number, and of a
+    row of counts that is the sum of all others.
     """
     path = Path(path)
     suffix = contents.suffix(path)
@@ -59,11 +66,60 @@ def read(
         table = pd.DataFrame(rows, dtype=object)
     if table.empty:
         raise OutcomesError(f"{path}: no rows; expected at least one outcome.")
+    _check_may_be_mapped(columns or {}, path)
     columns = {ours: _as_written(theirs, table) for ours, theirs in (columns or {}).items()}
     if rows:
         _check_fields(rows, where, {*columns.values(), *_that_count(table)}, path)
+    has = list(table)
     table = _renamed(table, columns, path)
-    return validate(table, source=str(path), where=where, **defaults)
+    called = {now: was for now, was in zip(table, has, strict=True) if now != was}
+    if judge:
+        _judge(table, judge, called, [f"{path}, {place}" for place in where or ()] or path)
+    table = validate(table, source=str(path), where=where, called=called, **defaults)
+    _doubt_sums(table, path)
+    return table
+
+
+def _check_may_be_mapped(columns, path) -> None:
+    """Refuse a name of ours that there is not."""
+    unknown = [ours for ours in columns if ours not in FIELDS | {"reason"}]
+    if unknown:
+        raise OutcomesError(
+            f"{path}: {unknown[0]!r} is none of the names that a column may be given: "
+            f"{', '.join(sorted(FIELDS | {'reason'}))}. Say OURS=THEIRS, as in "
+            'columns={"task": "Problem"} (on the command line: --column task=Problem).'
+        )
+
+
+def _judge(table, judge, called, places) -> None:
+    """Turn the scores of a table into outcomes, in place."""
+    column = next((name for name in ("passed", "pass_flags") if name in table), None)
+    if column is None:
+        return  # which is refused, or counts what was judged already
+    if not isinstance(places, list):
+        places = [f"{places}, row {i}" for i in range(1, len(table) + 1)]
+    about = f", column {called.get(column, column)!r}"
+    made = []
+    for value, place in zip(table[column], places, strict=True):
+        if column == "pass_flags" and isinstance(value, list | np.ndarray):
+            made.append([judge(one, place + about) for one in value])
+        else:
+            made.append(judge(value, place + about))
+    table[column] = pd.Series(made, table.index, dtype=object)
+
+
+def _doubt_sums(table, path) -> None:
+    """Warn of a row of counts that is the sum of all others: a total, and no task."""
+    if kind(table) != "counts":
+        return
+    for _, rows in table.groupby(CELL, sort=False):
+        most = rows.loc[rows["n"].idxmax()]
+        sums = all(2 * most[name] == rows[name].sum() for name in ("n", "c"))
+        if sums and len(rows) > 2 and most["n"]:
+            warn(
+                f"{path}: the task {most['task']!r} has the n and c of all others together "
+                f"({most['n']}, {most['c']}). If it is their total and no task, delete its row."
+            )
 
 
 def _renamed(table, columns, path) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from lib.outcomes.values import LARGEST, as_passed, as_text, as_whole, is_name, shown
+from lib.outcomes.values import LARGEST, as_passed, as_text, as_whole, is_name, letters, shown
 
 CELL = ["benchmark", "pair", "arm"]
 _ALIASES = {"task_id": "task", "rollouts": "n", "successes": "c"}
@@ -73,18 +73,20 @@ def validate(
     *,
     source: str = "table",
     where: list[str] | None = None,
+    called: dict[str, str] | None = None,
     **defaults: str,
 ) -> pd.DataFrame:
     """Check a table and bring it into its canonical columns and types.
 
-    source, where: what to call the table, and each row of it, in errors.
+    source, where, called: what to call the table, each row of it, and columns (those whose names
+    were others in the file), in errors.
     defaults: values for `benchmark`, `pair`, `arm` where the table has no such column.
     Raises OutcomesError; warns as `read` does. A valid table comes back as it is.
     """
     unknown = set(defaults) - set(CELL)
     if unknown:
         raise OutcomesError(f"{sorted(unknown)}: expected defaults for {', '.join(CELL)} only.")
-    check = _Check(source, where, table)
+    check = _Check(source, where, table, called or {})
     table = _named(table, source)
     if "pass_flags" in table:
         table, check = _one_row_an_attempt(table, check)
@@ -142,16 +144,17 @@ def _named(table, source) -> pd.DataFrame:
 class _Check:
     """Checks columns, and words the errors: which source, line, column, value, and the remedy."""
 
-    def __init__(self, source: str, where: list[str] | None, has: Iterable[str]):
-        self.source, self.where, self.has = source, where, list(has)
+    def __init__(self, source: str, where: list[str] | None, has: Iterable[str], called: dict):
+        self.source, self.where, self.called = source, where, called
+        self.has = [called.get(name, name) for name in has]
 
     def refuse(self, bad: pd.Series, column: str, values, expected: str):
         if bad.any():
             i = int(bad.to_numpy().argmax())
             more = f" ({bad.sum()} rows like this)" if bad.sum() > 1 else ""
             raise OutcomesError(
-                f"{self.source}, {self.place(i)}, column {column!r}: got {shown(values.iloc[i])}, "
-                f"expected {expected}.{more}"
+                f"{self.source}, {self.place(i)}, column {self.called.get(column, column)!r}: got "
+                f"{shown(values.iloc[i])}, expected {expected}.{more}"
             )
 
     def place(self, i: int) -> str:
@@ -166,11 +169,16 @@ class _Check:
             told = " ".join(f"--column {name}=..." for name in absent)
             raise OutcomesError(
                 f"{self.source}: no column {', '.join(map(repr, absent))}; it has "
-                f"{', '.join(map(repr, self.has))}. Expected task with passed (attempts), "
-                "task_id with pass_flags, task with n and c (counts), or n, c and tasks (a "
-                f"histogram). If it has other names, say them: columns={{{named}}} (on the "
-                f"command line: {told})."
+                f"{', '.join(map(repr, self.has))}{self._given(absent)}. Expected task with passed "
+                "(attempts), task_id with pass_flags, task with n and c (counts), or n, c and "
+                f"tasks (a histogram). If it has other names, say them: columns={{{named}}} (on "
+                f"the command line: {told})."
             )
+
+    def _given(self, absent) -> str:
+        """Which of the absent columns are there and were given another name."""
+        given = {was: now for now, was in self.called.items() if was in absent}
+        return "".join(f" ({was!r} was named as {now!r})" for was, now in given.items())
 
     def names(self, table, column) -> pd.Series:
         values = table[column]
@@ -220,7 +228,7 @@ def _one_row_an_attempt(table, check):
     table = table.assign(passed=flags).drop(columns=["pass_flags", "n", "c"], errors="ignore")
     table = table.explode("passed")
     table["attempt"] = table.groupby(level=0).cumcount()
-    check = _Check(check.source, [check.place(i) for i in table.index], check.has)
+    check = _Check(check.source, [check.place(i) for i in table.index], check.has, check.called)
     return table.reset_index(drop=True), check
 
 
@@ -228,11 +236,15 @@ def _attempts(table, check):
     check.need(table, ["task", "passed"])
     table["task"] = check.names(table, "task")
     if table["passed"].dtype != "boolean":
-        passed = table["passed"].astype(object).map(as_passed).astype(object)
+        passed = table["passed"].astype(object)
+        if meaning := letters(passed):
+            passed = passed.map(lambda v: meaning.get(v.strip(), v) if isinstance(v, str) else v)
+        passed = passed.astype(object).map(as_passed).astype(object)
         check.refuse(
             passed.map(lambda v: v is None).astype(bool), "passed", table["passed"],
-            "true, false (or 1, 0; yes, no; pass, fail), or null for a missing outcome; turn a "
-            "score into pass or fail first",
+            "true, false (or 1, 0; yes, no; pass, fail; correct, incorrect; C, I), or null for a "
+            "missing outcome; if it is a score, say to importers.load from which on it is a "
+            "success: threshold=0.5 (on the command line: --choose threshold=0.5)",
         )  # fmt: skip
         table["passed"] = passed.astype("boolean")
     if "attempt" in table:
@@ -269,9 +281,10 @@ def _crossed(table) -> str:
             values = ", ".join(map(repr, having.index[:3])) + ", ..." * (len(having) > 3)
             told += (
                 f" The column {column!r} has several values at one task ({values}). If those are "
-                "models, their attempts are mixed: make a file of each, or name the column as the "
-                f'pair, columns={{"pair": "{column}"}} (on the command line: --column '
-                f"pair={column}); if they number the attempts, as the attempt."
+                f'data sets, name it as the benchmark, columns={{"benchmark": "{column}"}} (on '
+                f"the command line: --column benchmark={column}); if models, as the pair, --column "
+                f"pair={column}; if they number the attempts, --column attempt={column}. If they "
+                "are settings, attempts under unlike ones cannot be pooled: make a file of each."
             )
     return told
 

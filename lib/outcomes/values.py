@@ -9,8 +9,8 @@ LARGEST = 2**53
 """Counts beyond this are no counts, and other readers' floats no longer tell them apart."""
 
 _WORDS = {
-    **dict.fromkeys(("true", "1", "1.0", "yes", "pass", "passed"), True),
-    **dict.fromkeys(("false", "0", "0.0", "no", "fail", "failed"), False),
+    **dict.fromkeys(("true", "1", "1.0", "yes", "pass", "passed", "correct"), True),
+    **dict.fromkeys(("false", "0", "0.0", "no", "fail", "failed", "incorrect"), False),
     **dict.fromkeys(("", "null", "none", "nan", "na", "n/a", "<na>"), pd.NA),
 }
 _short = reprlib.Repr()
@@ -52,6 +52,17 @@ def as_passed(value):
     if isinstance(value, bool | np.bool_ | int | np.integer | float | np.floating):
         return pd.NA if value != value else {1: True, 0: False}.get(value)
     return None
+
+
+def letters(values) -> dict[str, bool]:
+    """What C and I, correct and incorrect, stand for where texts are those or blank; {} elsewhere.
+
+    Beside other letters they might be options of a question.
+    """
+    meaning = {"C": True, "I": False}
+    told = {value.strip() for value in values if isinstance(value, str)}
+    blank = {one for one in told if as_passed(one) is pd.NA}
+    return meaning if told - blank and told - blank <= set(meaning) else {}
 
 
 def as_text(value) -> str | None:

@@ -118,7 +118,9 @@ def plot_success_rates(base, post, *, ax: Axes | None = None, bins: int = 8) -> 
         sometimes.append(share[1:-1].sum())
     edges = [f"{i / bins:.0%}" if i % 2 == 0 and 0 < i < bins else "" for i in range(bins + 1)]
     ax.set_xticks([0, *(np.arange(bins + 1) + 1.0), bins + 2], ["never", *edges, "always"])
-    told = "sometimes: {:.0%} of tasks, then {:.0%}".format(*sometimes)
+    told = "sometimes: {:.0%} of tasks (base), {:.0%} (post)".format(*sometimes)
+    highest = max(bar.get_height() for bar in ax.patches)
+    ax.set_ylim(0, max(1.18 * highest, ax.get_ylim()[1]))  # no bar reaches the text above
     ax.text(0.5, 0.98, told, transform=ax.transAxes, ha="center", va="top", fontsize=8, color=GREY)
     ax.set_xlabel("successes among the rollouts of a task")
     ax.set_ylabel("share of tasks")
