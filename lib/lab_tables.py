@@ -168,8 +168,12 @@ def rates_in_words(scores: pd.DataFrame, measure: str) -> str:
 
 
 def off_zero(found: pd.DataFrame) -> str:
-    """How many intervals of `differences` lie off zero, and which, in words."""
-    known = found[found["low"].notna()]
+    """How many intervals of `differences` lie off zero, and which, in words.
+
+    Intervals without width do not count: few seeds that differ alike, on tasks that are counted
+    whole, tell nothing of how seeds differ.
+    """
+    known = found[found["low"] < found["high"]]
     if known.empty:
         return f"no interval: fewer than {metrics.FEWEST_SEEDS} seeds of two arms"
     off = known[(known["low"] > 0) | (known["high"] < 0)]

@@ -221,8 +221,10 @@ def test_rates_are_set_against_arms():
 
 def test_intervals_off_zero_are_counted_and_named():
     found = lab_tables.differences(TABLE, lab_runs.runs(), 8)
-    said = lab_tables.off_zero(found[found["against"] == "fixed"])
+    wide = found.assign(low=found["value"] - 0.1, high=found["value"] + 0.1)
+    said = lab_tables.off_zero(wide[wide["against"] == "fixed"])
     assert "- pass@8 sokoban grpo lr 0.0003, held-out tasks, T = 0.5, minus fixed: 0.500" in said
+    assert "no interval" in lab_tables.off_zero(found)  # all seeds differ alike
     assert "fewer than 3 seeds" in lab_tables.off_zero(found[:0])
     none = lab_tables.off_zero(found.assign(low=-1.0, high=1.0))
     assert none == f"0 of {len(found)} intervals lie off zero; by chance 1 in 20 would."
