@@ -169,8 +169,7 @@ def score(arguments):
     context = min([*limits, *([arguments.context] if arguments.context else [])])
     dialect = None
     if arguments.tokens == "stored":
-        for path in arguments.trajectories:
-            chosen.check_sampled_by(path, tokenizer)
+        chosen.check_sampled_by(arguments.trajectories, tokenizer)
     if arguments.tokens == "text":
         dialect = chosen.make_dialect(arguments, tokenizer)
         for path in arguments.trajectories:
@@ -298,10 +297,7 @@ def main(argv=None) -> int:
     arguments = parser().parse_args(argv)
     try:
         return arguments.command(arguments) or 0
-    except (ValueError, OSError, ImportError, PolicyError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except FloatingPointError as error:
+    except (ValueError, OSError, ImportError, PolicyError, FloatingPointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except (OverflowError, MemoryError, RecursionError) as error:  # an input far out of range

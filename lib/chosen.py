@@ -88,16 +88,19 @@ def check_spoken(path, dialect):
             )
 
 
-def check_sampled_by(path, tokenizer):
-    """Refuse token ids of a collection that its manifest says another tokenizer gave."""
+def check_sampled_by(paths, tokenizer):
+    """Refuse token ids of collections whose manifest says that another tokenizer gave them."""
     from lib.policies.local import tokenizer_digest
 
-    then = manifest.settings(path if path.is_dir() else path.parent).get("policy.tokenizer")
-    if then not in (None, tokenizer_digest(tokenizer)):
-        raise ValueError(
-            f"the token ids of {path} are another tokenizer's than that of --policy, to which they "
-            "mean other words: name a model of the kind that sampled them, or --tokens text"
-        )
+    ours = tokenizer_digest(tokenizer)
+    for path in paths:
+        then = manifest.settings(path if path.is_dir() else path.parent).get("policy.tokenizer")
+        if then not in (None, ours):
+            raise ValueError(
+                f"the token ids of {path} are another tokenizer's than that of --policy, to which "
+                "they mean other words: name a model of the kind that sampled them, or --tokens "
+                "text"
+            )
 
 
 def _dialect_name(told):
