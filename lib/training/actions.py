@@ -54,18 +54,22 @@ class Actions(scoring.Actions):
     """The actions of several rollouts, in their order; ``[a]`` are one an action token.
 
     rollout: [a], number of the rollout here.  temperature: [a], of its row.
+    sampled: [a], the log-prob at the time, at this temperature.
     """
 
     rollout: torch.Tensor
     temperature: torch.Tensor
+    sampled: torch.Tensor
 
 
 def collate(episodes: Sequence[Episode], device="cpu") -> Actions:
     """Put episodes side by side."""
     counts = [len(episode.tokens) for episode in episodes]
     heats = np.array([one.temperature for one in episodes], dtype=np.float32)
+    sampled = np.concatenate([one.log_probs for one in episodes]).astype(np.float32)
     return Actions(
         **vars(scoring.collate(episodes, device)),
         rollout=torch.from_numpy(np.repeat(np.arange(len(episodes)), counts)).to(device),
         temperature=torch.from_numpy(np.repeat(heats, counts)).to(device),
+        sampled=torch.from_numpy(sampled).to(device),
     )

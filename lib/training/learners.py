@@ -35,11 +35,13 @@ class Learner:
 
     def __init__(self, model, settings: Settings):
         self.model, self.settings = model, settings
+        self.reads_all = self.reads_hidden or settings.kl_weight > 0
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.AdamW(
             self.parameters.values(),
             lr=settings.learning_rate,
             weight_decay=settings.weight_decay,
+            fused=True,
         )
 
     def modules(self) -> dict[str, tuple[dict[str, torch.Tensor], torch.optim.Optimizer]]:
@@ -57,7 +59,8 @@ class Learner:
         """Update once.
 
         episodes: group after group, `rewards[g]` holding those of group g in the same order.
-        scores: of their action tokens.  kept: the groups that the policy learns from.
+        scores: of their action tokens, or of some of them if not `self.reads_all`.
+        kept: the groups that the policy learns from.
         Returns what the step log has to say of it; null where nothing was updated. Raises Diverged
         where a gradient is not finite.
         """
@@ -82,7 +85,7 @@ class Learner:
     def _update_policy(self, step, episodes, scores, advantages, numbers) -> dict[str, Any]:
         settings, device = self.settings, self.model.device
         counts = [len(episode.tokens) for episode in episodes]
-        old, start = scores.log_probs.split(counts), scores.start_log_probs.split(counts)
+        start = scores.start_log_probs.split(counts) if settings.kl_weight else None
         # The order is a function of seed and step, so that a resumed run shuffles alike.
         generator = np.random.default_rng([settings.seed, step])
         norms, clipped, tokens = [], 0.0, 0
@@ -96,9 +99,8 @@ class Learner:
                     these = batch[lot]
                     loss, cut = self._loss(
                         collate([episodes[i] for i in these], device),
-                        torch.cat([old[i] for i in these]),
-                        torch.cat([start[i] for i in these]),
                         np.concatenate([advantages[i] for i in these]),
+                        torch.cat([start[i] for i in these]) if start else None,
                     )
                     (loss / total).backward()
                     clipped += cut
@@ -116,14 +118,18 @@ class Learner:
             "updates": len(norms),
         }
 
-    def _loss(self, actions, old, start, advantages) -> tuple[torch.Tensor, float]:
-        """The loss summed over action tokens, and how many of them are clipped."""
+    def _loss(self, actions, advantages, start) -> tuple[torch.Tensor, float]:
+        """The loss summed over action tokens, and how many of them are clipped.
+
+        The ratio is to the probability that a token was sampled with, not to one computed again.
+        """
         settings = self.settings
         logits, _ = action_logits(self.model, actions)
         every = log_softmax(logits, actions.temperature)
         log_probs = every.gather(1, actions.tokens[:, None])[:, 0]
         advantages = torch.from_numpy(advantages).to(log_probs)
-        loss, cut = clipped_loss(log_probs, old, advantages, settings.clip_low, settings.clip_high)
+        clip = settings.clip_low, settings.clip_high
+        loss, cut = clipped_loss(log_probs, actions.sampled, advantages, *clip)
         if settings.entropy_bonus:
             loss = loss - settings.entropy_bonus * entropy(every)
         if settings.kl_weight:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,8 @@ from lib.training.scoring import Scores, score
 from lib.training.settings import Settings
 from lib.trajectory import Rollout
 
-COMPARED = 4
-"""Rollouts of each group compared with the start, where the loss does not need all compared."""
+MEASURED = 4
+"""Rollouts of each group that are scored for the log, where the learner does not need all."""
 LARGEST_GAP = 0.02
 """In float32 the engine and the update agree on a log-prob to 1e-4; this far apart is a bug."""
 
@@ -139,10 +140,12 @@ class _Run:
         rewards = [reward(group, self.settings) for group in graded]
         kept = kept_groups(rewards, self.settings.filter_mass)
         entry = _outcomes(step, tasks, heats, groups, rewards, kept)
-        episodes = [read_episode(row) for group in graded for row in group]
-        if any(len(episode.tokens) for episode in episodes):
-            scores = self._score(episodes, graded)
-            entry |= _measures(scores, episodes)
+        spoken = [[read_episode(row) for row in group] for group in graded]
+        episodes = [episode for group in spoken for episode in group]
+        entry["tokens"] = sum(len(episode.tokens) for episode in episodes)
+        if entry["tokens"]:
+            scores, scored = self._score(spoken)
+            entry |= _measures(scores, scored)
             self._check_gap(step, entry["engine_gap"])
             entry |= self.learner.learn(step, episodes, scores, rewards, kept)
             for name, value in entry.items():
@@ -153,18 +156,22 @@ class _Run:
         entry["seconds"] = {"rollouts": rolled - began, "update": time.perf_counter() - rolled}
         return entry
 
-    def _score(self, episodes, groups) -> Scores:
-        everywhere = self.settings.kl_weight > 0
-        places = (place for group in groups for place in range(len(group)))
-        return score(
+    def _score(self, groups) -> tuple[Scores, list[Episode]]:
+        """Scores of the first rollouts of each group, or of all, and the episodes they are of."""
+        measured = [first for group in groups for first in _first(group, MEASURED)]
+        every = [episode for group in groups for episode in group]
+        read = [self.learner.reads_all or first for first in measured]
+        episodes = list(compress(every, read))
+        scores = score(
             self.model,
             self.start,
             episodes,
             t_ref=self.settings.t_ref,
             rows=self.settings.rows_at_once,
-            compare=[everywhere or place < COMPARED for place in places],
+            compare=[self.settings.kl_weight > 0 or one for one in compress(measured, read)],
             keep_hidden=self.learner.reads_hidden,
         )
+        return scores, episodes
 
     def _check_gap(self, step, gap) -> None:
         if not gap <= LARGEST_GAP and self.model.dtype == torch.float32:
@@ -277,12 +284,19 @@ def _outcomes(step, tasks, heats, groups, rewards, kept) -> dict[str, Any]:
     }
 
 
-def _measures(scores: Scores, episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Means over all action tokens of a step, before its update, as the step log has them.
+def _first(episodes: Sequence[Episode], count: int) -> list[bool]:
+    """Which are the first so many of those that hold an action token."""
+    spoke = np.array([len(episode.tokens) > 0 for episode in episodes], dtype=bool)
+    return (spoke & (np.cumsum(spoke) <= count)).tolist()
 
-    entropy_x is at the rows' own temperatures, entropy_ref at T_ref; kl_start is the exact
-    KL(policy || start) at T_ref over the tokens of the first rollouts of each group. engine_gap is
-    the largest difference between a log-prob as sampled and as scored.
+
+def _measures(scores: Scores, episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Means over the action tokens that were scored, before the update, as the step log has them.
+
+    These are the tokens of the first rollouts of each group, or of all where the learner needs all
+    scored. entropy_x is at the rows' own temperatures, entropy_ref at T_ref; kl_start is the exact
+    KL(policy || start) at T_ref, of the first rollouts only. engine_gap is the largest difference
+    between a log-prob as sampled and as scored.
     """
     sampled = np.concatenate([episode.log_probs for episode in episodes])
     kl = scores.kl_start[~scores.kl_start.isnan()]
@@ -291,5 +305,4 @@ def _measures(scores: Scores, episodes: Sequence[Episode]) -> dict[str, Any]:
         "entropy_x": float(scores.entropy_x.mean()),
         "kl_start": float(kl.mean()) if len(kl) else None,
         "engine_gap": float(np.abs(scores.log_probs.double().cpu().numpy() - sampled).max()),
-        "tokens": len(sampled),
     }
