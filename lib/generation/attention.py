@@ -58,13 +58,16 @@ class Slots:
             grown[:, :, :, :, held:] = 0
             self.store = grown
 
-    def swap(self, a: Sequence[int], b: Sequence[int]) -> None:
-        """Exchange the sequences of slots a[i] and b[i]."""
-        there, here = [*a, *b], [*b, *a]
-        if there:
-            self.store[:, :, there] = self.store[:, :, here]
+    def copy(self, sources: np.ndarray, targets: np.ndarray) -> None:
+        """Put the sequence of slot sources[i] into slot targets[i], all at once."""
+        if len(targets):
+            self.store[:, :, targets] = self.store[:, :, sources]
             for column in (self.length, self.prefix, self.offset):
-                column[there] = column[here]
+                column[targets] = column[sources]
+
+    def empty(self, slots: np.ndarray) -> None:
+        """Forget the sequences of these slots."""
+        self.length[slots], self.prefix[slots], self.offset[slots] = 0, -1, 0
 
     def share(self, users: Sequence[Sequence[int]], prefixes: Sequence[torch.Tensor]) -> None:
         """Give each prefix, [layers, 2, kv heads, length, head size], to empty slots that use it.

@@ -84,7 +84,7 @@ class Batch:
         self.engine = engine
         self.keys = [RolloutKey(*key).philox() for key in keys]
         self.drawn = np.zeros(len(keys), dtype=np.int64)
-        self.memory = (SharedMemory if engine.shares else RereadMemory)(engine.model, len(keys))
+        self.memory = self._new_memory()
 
     def reply(
         self,
@@ -95,8 +95,8 @@ class Batch:
         """One completion for each of ``rows``, numbers of this batch's rollouts.
 
         ``contexts[i]`` is the *whole* context of ``rows[i]`` as token ids. Whatever it has in
-        common with that row's last context and completion is not computed again; contexts that
-        several new rows share are computed once. ``sampling`` is one for all rows, or one for each.
+        common with that row's last context and completion is not computed again, and what several
+        rows have in common is computed once. ``sampling`` is one for all rows, or one for each.
         """
         rows, contexts = list(rows), [list(context) for context in contexts]
         shared = isinstance(sampling, Sampling)
@@ -105,14 +105,22 @@ class Batch:
         sheet = _Sheet(settings, [self.engine.context - len(context) for context in contexts])
         live = np.flatnonzero(sheet.limit > 0)
         if len(live):
-            with reading(self.engine.model, self.memory.implementation):
-                self._sample(live, rows, contexts, settings, sheet)
+            try:
+                with reading(self.engine.model, self.memory.implementation):
+                    self._sample(live, rows, contexts, settings, sheet)
+            except BaseException:  # what is half written must not be read again
+                self.memory = self._new_memory()
+                raise
         self.drawn[rows] += sheet.length
         return [sheet.completion(i, self.engine.tokenizer) for i in range(len(rows))]
 
+    def _new_memory(self):
+        return (SharedMemory if self.engine.shares else RereadMemory)(
+            self.engine.model, len(self.keys)
+        )
+
     def _sample(self, active, rows, contexts, settings, sheet):
-        order, logits = self.memory.begin([rows[i] for i in active], [contexts[i] for i in active])
-        active = active[order]
+        logits = self.memory.begin([rows[i] for i in active], [contexts[i] for i in active])
         chooser = Chooser(
             settings=[settings[i] for i in active],
             keys=[self.keys[rows[i]] for i in active],
@@ -123,14 +131,14 @@ class Batch:
         while True:
             choice = chooser.choose(logits)
             alive = sheet.write(active, choice, self.engine.tokenizer)
-            if not alive.any():
-                return
             tokens = choice.tokens.cpu().numpy()
             if not alive.all():
-                kept = self.memory.keep(alive)
-                chooser.select(torch.from_numpy(kept))
-                active, tokens = active[kept], tokens[kept]
-            logits = self.memory.step(tokens.tolist())
+                self.memory.keep(alive)
+                if not alive.any():
+                    return
+                chooser.select(torch.from_numpy(np.flatnonzero(alive)))
+                active, tokens = active[alive], tokens[alive]
+            logits = self.memory.step(tokens)
 
     def _check(self, rows, contexts, settings):
         if not len(rows) == len(contexts) == len(settings):

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from lib.generation import attention
+from lib.generation.seats import Seats
 
 COVERED = frozenset(
     {
@@ -66,10 +67,10 @@ def reading(model, implementation: str | None = None):
 
 
 class SharedMemory:
-    """Keys and values of the rows' contexts; a prompt is computed once however many rows have it.
+    """Keys and values of the rows' contexts; what rows have in common is computed once.
 
-    Active rows, those being read or sampled, are moved to the first slots. Their order is this
-    class's own choice: the methods say it, and apply to it.
+    A prompt is computed once however many rows have it, and rows whose whole contexts are the same
+    stay one sequence until they sample different tokens: attempts of a sure policy do so for long.
     """
 
     implementation = attention.NAME
@@ -77,66 +78,62 @@ class SharedMemory:
     def __init__(self, model, rows: int):
         self.model = model
         self.slots = self._new_slots(rows, 0)
-        self.row_at = np.arange(rows)
+        self.seats = Seats(rows)
         self.cached: list[list[int]] = [[] for _ in range(rows)]
-        self.active = 0
 
-    def begin(self, rows: Sequence[int], contexts: Sequence[list[int]]):
-        """Make these the active rows and read their contexts.
+    def begin(self, rows: Sequence[int], contexts: Sequence[list[int]]) -> torch.Tensor:
+        """Make these the active rows, read their contexts; the logits after each, [n, vocabulary].
 
         Only what follows the longest beginning in common with a row's last context is computed.
-        Returns the index into ``rows`` of each active row, int [n], and the logits after its last
-        token, [n, vocabulary].
         """
-        self.active = len(rows)
-        outside = self.active + np.flatnonzero(np.isin(self.row_at[self.active :], rows))
-        self._swap(np.flatnonzero(~np.isin(self.row_at[: self.active], rows)), outside)
-        index = {row: i for i, row in enumerate(rows)}
-        order = [index[row] for row in self.row_at[: self.active].tolist()]
-        contexts = [contexts[i] for i in order]
+        seen: dict[tuple, int] = {}
+        first = [seen.setdefault(tuple(context), i) for i, context in enumerate(contexts)]
+        self.slots.copy(*self.seats.sit(np.array(rows), np.array(first)))
+        count = self.seats.sequences
+        self.slots.empty(np.arange(count, len(rows)))
+        read = [[]] * count
+        for slot, context in zip(self.seats.seat, contexts, strict=True):
+            read[slot] = context
 
-        for slot, context in enumerate(contexts):
+        for slot, context in enumerate(read):
             self._keep_common(slot, context)
-        self._read_prompts(contexts)
-        rest = [c[len(self.cached[row]) :] for row, c in zip(self.row_at, contexts, strict=False)]
+        self._read_prompts(read)
+        owners = self.seats.row_at[:count]
+        rest = [c[len(self.cached[row]) :] for row, c in zip(owners, read, strict=True)]
         width = max(map(len, rest))
-        extent = int(self.slots.length[: self.active].max()) + width
+        extent = int(self.slots.length[:count].max()) + width
         rows_a_pass = max(1, PASS_SCORES // (extent * min(width, PASS_WIDTH)))
         logits = [
             self._forward(self.slots, low, rest[low : low + rows_a_pass], head=True)
-            for low in range(0, self.active, rows_a_pass)
+            for low in range(0, count, rows_a_pass)
         ]
-        for row, context in zip(self.row_at, contexts, strict=False):
+        for row, context in zip(rows, contexts, strict=True):
             self.cached[row] = list(context)
-        return np.array(order), torch.cat(logits)
+        return self._of_rows(torch.cat(logits))
 
-    def keep(self, alive: np.ndarray) -> np.ndarray:
-        """Go on with the active rows where ``alive``, bool [n]; returns their indices, [m]."""
-        left = int(alive.sum())
-        index = np.arange(self.active)
-        dead, moved = np.flatnonzero(~alive[:left]), left + np.flatnonzero(alive[left:])
-        index[dead] = moved
-        self._swap(dead, moved)
-        self.active = left
-        return index[:left]
+    def keep(self, alive: np.ndarray) -> None:
+        """Go on with the active rows where ``alive``, bool [n], maybe none."""
+        self.slots.copy(*self.seats.rise(alive))
 
-    def step(self, tokens: Sequence[int]) -> torch.Tensor:
+    def step(self, tokens: np.ndarray) -> torch.Tensor:
         """Append a token to each active row; returns the logits after it, [n, vocabulary]."""
-        for row, token in zip(self.row_at, tokens, strict=False):
+        for row, token in zip(self.seats.rows, tokens.tolist(), strict=True):
             self.cached[row].append(token)
-        return self._forward(self.slots, 0, [[token] for token in tokens], head=True)
+        self.slots.copy(*self.seats.part(tokens))
+        said = np.empty(self.seats.sequences, dtype=np.int64)
+        said[self.seats.seat] = tokens
+        return self._of_rows(self._forward(self.slots, 0, said[:, None].tolist(), head=True))
+
+    def _of_rows(self, logits):
+        return logits[torch.from_numpy(self.seats.seat).to(logits.device)]
 
     def _new_slots(self, number, room):
         like = self.model.get_input_embeddings().weight
         return attention.Slots(self.model.config, number, room, like)
 
-    def _swap(self, a, b):
-        self.slots.swap(a, b)
-        self.row_at[[*a, *b]] = self.row_at[[*b, *a]]
-
     def _keep_common(self, slot, context):
         """Forget what the context does not begin with, and its last token, whose logits we need."""
-        cached = self.cached[self.row_at[slot]]
+        cached = self.cached[self.seats.row_at[slot]]
         kept = _common_length(cached, context[:-1])
         if kept < self.slots.offset[slot]:
             kept = 0
@@ -151,10 +148,12 @@ class SharedMemory:
         """
         users = {}
         for slot, context in enumerate(contexts):
-            if len(context) > 1 and not self.cached[self.row_at[slot]]:
+            if len(context) > 1 and not self.cached[self.seats.row_at[slot]]:
                 users.setdefault(tuple(context[:-1]), []).append(slot)
-        saved = sum((len(slots) - 1) * len(prompt) for prompt, slots in users.items())
-        shared = [prompt for prompt in users if len(users[prompt]) > 1 and saved >= SHARE_FROM]
+        readers = np.bincount(self.seats.seat)
+        rows = {prompt: int(readers[slots].sum()) for prompt, slots in users.items()}
+        saved = sum((rows[prompt] - 1) * len(prompt) for prompt in users)
+        shared = [prompt for prompt in users if rows[prompt] > 1 and saved >= SHARE_FROM]
         own = users.keys() - shared
         self.slots.grow(max(map(len, own), default=0))
         held = {}
@@ -166,7 +165,7 @@ class SharedMemory:
             else:
                 held[prompt] = computed
             for slot in slots:
-                self.cached[self.row_at[slot]] = list(prompt)
+                self.cached[self.seats.row_at[slot]] = list(prompt)
         if held:
             self.slots.share([users[prompt] for prompt in held], list(held.values()))
 
@@ -220,17 +219,15 @@ class RereadMemory:
     def begin(self, rows, contexts):
         """As :meth:`SharedMemory.begin`."""
         self.contexts = [list(context) for context in contexts]
-        return np.arange(len(rows)), self._logits()
+        return self._logits()
 
     def keep(self, alive):
         """As :meth:`SharedMemory.keep`."""
-        index = np.flatnonzero(alive)
-        self.contexts = [self.contexts[i] for i in index]
-        return index
+        self.contexts = [self.contexts[i] for i in np.flatnonzero(alive)]
 
     def step(self, tokens):
         """As :meth:`SharedMemory.step`."""
-        for context, token in zip(self.contexts, tokens, strict=True):
+        for context, token in zip(self.contexts, tokens.tolist(), strict=True):
             context.append(token)
         return self._logits()
 

@@ -112,7 +112,7 @@ def test_a_shared_prompt_is_computed_once_and_held_once(llama, prompt, keys):
     batch = Engine(llama).open(keys(8))
     batch.reply(range(8), [prompt(100)] * 8, Sampling(temperature=1.0, max_new_tokens=4))
     handle.remove()
-    assert sum(read) == 99 + 8 + 8 * 3
+    assert 99 + 1 < sum(read) <= 99 + 1 + 8 * 3
     assert batch.memory.slots.shared.shape[2] == 1
     assert batch.memory.slots.room < 99
 

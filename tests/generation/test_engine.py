@@ -136,6 +136,46 @@ def test_a_prompt_edited_after_being_shared_is_read_again(
         assert torch.allclose(torch.tensor(reply.log_probs), expected, atol=1e-4)
 
 
+def test_rows_that_say_the_same_are_computed_once(llama, prompt, keys):
+    read = []
+    handle = llama.model.embed_tokens.register_forward_hook(
+        lambda _, inputs, __: read.append(inputs[0].numel())
+    )
+    sure = Sampling(temperature=0.0, max_new_tokens=5)
+    batch = Engine(llama).open(keys(8))
+    batch.reply(range(8), [prompt(9)] * 8, sure)
+    handle.remove()
+    assert sum(read) == 9 + 4
+
+
+def test_rows_that_part_and_end_apart_are_scored_as_if_alone(llama, prompt, keys, full_forward):
+    contexts = [prompt(9)] * 6 + [prompt(9, seed=1)] * 2
+    cool = [Sampling(temperature=0.3, max_new_tokens=n) for n in (3, 9, 9, 5, 9, 1, 9, 9)]
+    batch = Engine(llama).open(keys(8))
+    for token in (3, 4, 5):
+        replies = batch.reply(range(8), contexts, cool)
+        for reply, context in zip(replies, contexts, strict=True):
+            expected = full_forward(llama, context, reply.tokens, 0.3)
+            assert torch.allclose(torch.tensor(reply.log_probs), expected, atol=1e-4)
+        contexts = [[*c, *r.tokens, token] for c, r in zip(contexts, replies, strict=True)]
+
+
+def test_a_reply_that_was_stopped_half_way_is_sampled_anew(llama, prompt, keys, monkeypatch):
+    contexts = [prompt(9)] * 4
+    batch, calm = Engine(llama).open(keys(4)), Engine(llama).open(keys(4))
+    monkeypatch.setattr(memory.SharedMemory, "step", stops)
+    with pytest.raises(KeyboardInterrupt):
+        batch.reply(range(4), contexts, FREE)
+    monkeypatch.undo()
+    assert tokens(batch.reply(range(4), contexts, FREE)) == tokens(
+        calm.reply(range(4), contexts, FREE)
+    )
+
+
+def stops(*_):
+    raise KeyboardInterrupt
+
+
 def test_finished_rows_are_dropped(llama, prompt, keys):
     rows = []
     handle = llama.model.embed_tokens.register_forward_hook(
