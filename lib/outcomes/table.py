@@ -302,7 +302,7 @@ def _counts(table, check):
 
 
 _MOST_TASKS = 10**7
-"""Tasks in a row of a histogram; each has a place in a resample, and no benchmark has as many."""
+"""Tasks in a row of a histogram; no benchmark has as many, so more are a count of other things."""
 
 
 def _histogram(table, check):
