@@ -50,6 +50,22 @@ def test_a_sharpened_arm_pays_and_is_overtaken_and_polarised():
     assert next(v for s, v in made.items() if "polarises" in s) == "holds"
 
 
+def test_a_base_that_is_ahead_from_the_start_overtakes_nothing():
+    shapes = {
+        ("P", "x"): (BROAD, SHARP),
+        ("P", "w"): (BROAD, (0.3, 4)),
+        ("Q", "w"): (BROAD, (0.3, 4)),
+    }
+    whole, of_p, of_q = claims.coverage_crossover(claims.study(table(shapes), n_boot=40))
+    assert (whole.value, whole.of) == (of_p.value, of_p.of) == (1, 1)
+    assert "worse from the start, nothing to overtake: P on w, Q on w" in whole.why
+    assert "worse from the start, nothing to overtake: w" in of_p.why
+    assert (of_q.verdict, of_q.why) == (
+        "not tested here",
+        "worse from the start, nothing to overtake: w",
+    )
+
+
 def test_swapped_arms_are_contradicted():
     swapped = claims.study(table({("P", b): (SHARP, BROAD) for b in "xyz"}, tasks=150), n_boot=200)
     assert claims.tax_positive(swapped).verdict == "contradicted"

@@ -128,6 +128,13 @@ def test_the_headline_gives_the_change_of_pass_at_1_and_the_gap_with_intervals(t
     assert "Coverage pass@8 fell: the gap, base minus post, is 0.375 [" in text
 
 
+def test_a_base_that_is_ahead_from_the_start_is_said_to_overtake_nothing(tmp_path):
+    files = counted(tmp_path / "b.jsonl", [6] * 40), counted(tmp_path / "p.jsonl", [1] * 40)
+    text = report.write_report(*files, out=tmp_path / "out").read_text().partition("## How")[0]
+    assert "ahead from the first attempt on, k\\* = 1 [1, 1]: the post-trained arm is worse" in text
+    assert "% of resamples" not in text
+
+
 def test_brackets_are_explained_where_there_are_some(page, tmp_path):
     lists = (EXAMPLES / "lists" / f"{arm}.jsonl" for arm in ("base", "post"))
     few = report.write_report(*lists, out=tmp_path)
