@@ -129,7 +129,7 @@ def test_the_headline_gives_the_change_of_pass_at_1_and_the_gap_with_intervals(t
 
 
 def test_a_base_that_is_ahead_from_the_start_is_said_to_overtake_nothing(tmp_path):
-    files = counted(tmp_path / "b.jsonl", [6] * 40), counted(tmp_path / "p.jsonl", [1] * 40)
+    files = counted(tmp_path / "b.jsonl", [6] * 40), counted(tmp_path / "p.jsonl", [1, 0] * 20)
     text = report.write_report(*files, out=tmp_path / "out").read_text().partition("## How")[0]
     assert "ahead from the first attempt on, k\\* = 1 [1, 1]: the post-trained arm is worse" in text
     assert "% of resamples" not in text
