@@ -116,6 +116,14 @@ def counted(*effects):
     return claim.value, claim.low, claim.high, claim.verdict
 
 
+@pytest.mark.parametrize(
+    ("low", "bound", "shown"), [(0.0002, 0.0, "0.0002 to 0.6000"), (0.498, 0.5, "0.498 to 0.600")]
+)
+def test_an_end_off_the_bound_is_not_shown_on_it(low, bound, shown):
+    claim = claims.Claim("c", 0.55, low, 0.6, "", "holds", "", bound=bound)
+    assert claim.row()["interval"] == shown
+
+
 def test_a_count_is_bounded_by_the_cases_that_are_sure():
     assert counted(9, 9, 9, 0.5) == (4, 3, 4, "holds")
     assert counted(0.5, 0.5, 0.5, 0.5) == (4, 0, 4, "undecided")
