@@ -418,9 +418,9 @@ class Stopping(Tempered):
         return super().assign(step, total, tasks)
 
 
-@pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
-def test_a_stopped_run_ends_as_it_would_have(base, tmp_path, algorithm):
-    changes = {"algorithm": algorithm, "critic_warmup": 2}
+@pytest.mark.parametrize(("algorithm", "warmup"), [("grpo", 0), ("ppo", 2), ("ppo", 5)])
+def test_a_stopped_run_ends_as_it_would_have(base, tmp_path, algorithm, warmup):
+    changes = {"algorithm": algorithm, "critic_warmup": warmup}
     whole, log = run(base, tmp_path / "whole", Tempered(PTGS()), **changes)
     out = tmp_path / "stopped"
     with pytest.raises(Killed):
@@ -491,6 +491,30 @@ def test_a_checkpoint_of_another_model_is_named(base, tmp_path, part, damage):
             state["exp_avg"] = damage(state["exp_avg"])
         torch.save(there, moments)
     with pytest.raises(ValueError, match=r"is damaged \(.*(shape|not finite).*choose another"):
+        run(base, tmp_path, learning_rate=2e-3)
+
+
+LOST_MOMENTS = {
+    r"it lacks exp_avg of \S+ and \d+ more": lambda state: state.clear(),
+    r"it lacks exp_avg of lm_head.weight and 2 more": lambda state: state.popitem(),
+    r"it lacks step of \S+\)": lambda state: state[0].pop("step"),
+    r"step of \S+ has the shape \(2,\), in this run it is \(\)": lambda state: state[0].update(
+        step=torch.ones(2)
+    ),
+    r"it has exp_avg of parameter 99, which is not of this run": lambda state: state.update(
+        {99: state[0]}
+    ),
+}
+
+
+@pytest.mark.parametrize("said", LOST_MOMENTS)
+def test_an_optimizer_without_its_moments_is_named(base, tmp_path, said):
+    run(base, tmp_path, learning_rate=2e-3)
+    path = tmp_path / "checkpoint-000006" / "policy.optimizer.pt"
+    there = torch.load(path)
+    LOST_MOMENTS[said](there["state"])
+    torch.save(there, path)
+    with pytest.raises(ValueError, match=rf"policy.optimizer.pt is damaged \(.*{said}.*Put it"):
         run(base, tmp_path, learning_rate=2e-3)
 
 

@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -116,16 +116,19 @@ def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
             with _whole(kept[-1] / f"{name}.safetensors") as path, torch.no_grad():
                 tensors = load_file(path)
                 _check_alike(tensors, parameters)
+                trained = {
+                    key
+                    for key, parameter in parameters.items()
+                    if not torch.equal(tensors[key].to(parameter), parameter)
+                }
                 for key, parameter in parameters.items():
                     parameter.copy_(tensors[key])
             with _whole(kept[-1] / f"{name}.optimizer.pt") as path:
                 # Its settings are those of the run, which run.json has agreed on.
                 settings = optimizer.state_dict()["param_groups"]
-                state = torch.load(path, weights_only=True)["state"]
+                state = torch.load(path, map_location="cpu", weights_only=True)["state"]
+                _check_moments(state, parameters, trained)
                 optimizer.load_state_dict({"state": state, "param_groups": settings})
-                for parameter, moments in optimizer.state.items():
-                    for key in ("exp_avg", "exp_avg_sq"):
-                        _check_alike({key: moments[key]}, {key: parameter})
         with _whole(kept[-1] / "sampler.json") as path:
             sampler.restore(json.loads(path.read_text(encoding="utf-8")))
         for old in kept[:-1]:  # a kill came before its removal
@@ -134,9 +137,37 @@ def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
     return step
 
 
+def _check_moments(
+    state: Mapping[int, Mapping[str, torch.Tensor]],
+    parameters: Mapping[str, torch.Tensor],
+    trained: Collection[str],
+) -> None:
+    """Refuse an optimizer's state that is not of these parameters, or lacks one it has `trained`.
+
+    One that never had a gradient, and so still is as the run began with it, has no state.
+    """
+    names = dict(enumerate(parameters))
+    found = {
+        f"{kind} of {names.get(number, f'parameter {number}')}": moment
+        for number, moments in state.items()
+        for kind, moment in moments.items()
+    }
+    wanted = {}
+    for number, name in names.items():
+        if number in state or name in trained:
+            wanted[f"step of {name}"] = torch.zeros(())
+            wanted |= {f"{kind} of {name}": parameters[name] for kind in ("exp_avg", "exp_avg_sq")}
+    _check_alike(found, wanted)
+
+
 def _check_alike(found: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]) -> None:
-    for name in sorted(found.keys() | wanted.keys()):
-        shapes = [tuple(one[name].shape) if name in one else None for one in (found, wanted)]
+    if lacking := sorted(wanted.keys() - found.keys()):
+        more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
+        raise ValueError(f"it lacks {lacking[0]}{more}")
+    if foreign := sorted(found.keys() - wanted.keys()):
+        raise ValueError(f"it has {foreign[0]}, which is not of this run")
+    for name in sorted(found):
+        shapes = tuple(found[name].shape), tuple(wanted[name].shape)
         if shapes[0] != shapes[1]:
             raise ValueError(f"{name} has the shape {shapes[0]}, in this run it is {shapes[1]}")
         if not found[name].isfinite().all():
