@@ -233,7 +233,7 @@ def test_pilots_temper_a_frozen_policy():
 
 def test_tasks_without_pilots_are_drawn_from_the_prior():
     assert from_pilots({}) == {}
-    heats = from_pilots({number: (0, 0) for number in range(4000)})
+    heats = from_pilots(dict.fromkeys(range(4000), (0, 0)))
     rates = [(1 - math.log(heat, 1.5)) / 2 for heat in heats.values()]  # uniform, Beta(1, 1)
     assert list(heats) == list(range(4000))
     assert [np.mean(rates), np.var(rates)] == pytest.approx([1 / 2, 1 / 12], abs=0.02)
