@@ -44,26 +44,36 @@ def agree(out: Path, wanted: dict[str, Any]) -> None:
         ours, theirs = wanted.get(part, {}), there[part]
         for name in sorted(theirs, key=lambda one: (one not in (part, "name", "algorithm"), one)):
             if ours.get(name) != theirs[name]:
-                then, now = _told(theirs[name], ours.get(name))
-                raise ValueError(
-                    f"{out} was begun with {part} {name} = {then}, now it is {now}: choose another "
-                    "folder, or set it back"
-                )
+                differing = _differing(part, {name: theirs[name]}, {name: ours.get(name)})
+                instead = _INSTEAD.get((part, name), "choose another folder, or set it back")
+                raise ValueError(f"{out} was begun with {differing}: {instead}")
 
 
-def _told(then: Any, now: Any) -> tuple[str, str]:
-    """Two settings that differ, as an error shows them; of lists the first difference."""
-    if not (isinstance(then, list) and isinstance(now, list)):
-        return repr(then), repr(now)
-    at = next(
-        (i for i, pair in enumerate(zip(then, now, strict=False)) if pair[0] != pair[1]), None
+_INSTEAD = {
+    ("settings", "steps"): (
+        "the temperatures of PTGS go by how much of a run is done, so its length is fixed when it "
+        "begins. Set it back; or choose another folder, to train from the start or from the model "
+        "that this run saves at its end"
     )
-    at = min(len(then), len(now)) if at is None else at
-    shown = (f"{one[at]!r} at place {at + 1}" if at < len(one) else "" for one in (then, now))
-    return tuple(
-        f"a list of {len(one)}" + (f", {first}" if first else "")
-        for one, first in zip((then, now), shown, strict=True)
-    )
+}
+"""What to do about a setting that differs, where it is more than to choose another folder."""
+
+
+def _differing(name: str, then: Any, now: Any) -> str:
+    """Two settings that differ, as an error shows them: of what holds several, the first."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        key = next(key for key in {**then, **now} if then.get(key, ...) != now.get(key, ...))
+        longer = name if name.split()[-1] == key else f"{name} {key}"
+        return _differing(longer, then.get(key), now.get(key))
+    shown = repr(then), repr(now)
+    if isinstance(then, list) and isinstance(now, list):
+        pairs = enumerate(zip(then, now, strict=False))
+        at = next((i for i, (a, b) in pairs if a != b), min(len(then), len(now)))
+        shown = [
+            f"a list of {len(one)}" + (f", {one[at]!r} at place {at + 1}" if at < len(one) else "")
+            for one in (then, now)
+        ]
+    return f"{name} = {shown[0]}, now it is {shown[1]}"
 
 
 @contextlib.contextmanager
