@@ -15,6 +15,18 @@ from lib import ROOT, claims, importers, metrics, outcomes, plotting, tables
 
 _KINDS = (".gz", ".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".eval")
 
+_PLACES = {
+    "figure.constrained_layout.use": False,
+    "savefig.bbox": None,
+    "figure.subplot.left": 0.058,
+    "figure.subplot.right": 0.905,
+    "figure.subplot.bottom": 0.14,
+    "figure.subplot.top": 0.9,
+    "figure.subplot.wspace": 0.58,
+}
+"""Where the panels of a page's pictures are. Beside them stand numbers and names of arms, as wide
+in every comparison: seeking a layout for each takes longer than drawing it."""
+
 
 def save_figure(figure: Figure, name: str, figures_dir: str | None) -> None:
     """Save a figure as NAME.png and NAME.svg, the same bytes for the same picture.
@@ -57,13 +69,14 @@ def write_report(
     out.mkdir(parents=True, exist_ok=True)
     plotting.use_house_style()
     sections = []
-    for number, one in enumerate(studies, 1):
-        # Names may hold anything, so the number is what tells pictures apart.
-        name = f"{number:02}-" + re.sub(r"[^\w.-]+", "-", one.comparison.label)[:60] + ".png"
-        figure = overview([one])
-        figure.savefig(out / name, metadata={"Software": None})
-        plt.close(figure)
-        sections.append(_section(one, name))
+    with plt.rc_context(_PLACES):
+        for number, one in enumerate(studies, 1):
+            # Names may hold anything, so the number is what tells pictures apart.
+            name = f"{number:02}-" + re.sub(r"[^\w.-]+", "-", one.comparison.label)[:60] + ".png"
+            figure = overview([one])
+            figure.savefig(out / name, metadata={"Software": None})
+            plt.close(figure)
+            sections.append(_section(one, name))
     page = out / "report.md"
     names = [_text(_name(path)) for path in (base, post)]
     heading = f"# Sharpening Tax: {names[0]} against {names[1]}\n"

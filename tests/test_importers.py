@@ -344,6 +344,13 @@ def test_a_task_with_an_empty_list_is_named(tmp_path):
     assert report.untried == {"an empty list of attempts": ["HumanEval/0"]}
 
 
+def test_blanks_around_the_names_of_a_log_are_left_out_and_said(tmp_path):
+    rows = [{"id": " a", "is_correct": [True]}, {"id": "b", "is_correct": [True]}]
+    imported = importers.load(lines(tmp_path / "a.jsonl", *rows))
+    assert list(counted(imported)) == ["a", "b"]
+    assert "names were read without the blanks around them: ' a'" in imported.report.lines()
+
+
 def test_a_shorter_rerun_is_not_mixed_with_the_longer_run(tmp_path):
     rows = [{"id": "a", "is_correct": [True] * 4}, {"id": "a", "is_correct": [False] * 2}]
     imported = importers.load(lines(tmp_path / "a.jsonl", *rows))

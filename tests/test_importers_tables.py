@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from lib import importers
+from lib import importers, outcomes
 from lib.outcomes import OutcomesError, OutcomesWarning
 
 
@@ -35,6 +35,34 @@ def test_settings_that_vary_in_a_file_are_warned_of(tmp_path):
     path = table(tmp_path / "a.csv", "task,attempt,passed,top_p", *rows)
     with pytest.warns(OutcomesWarning, match=r"'top_p' is a decoding setting and has several"):
         assert importers.load(path).report.settings == {"top_p": [0, 1]}
+
+
+def test_blanks_around_names_are_no_part_of_them(tmp_path):
+    rows = ("pair,arm,task,n,c", "p ,base , a,4,1", "p ,\tpost, a,4,3")
+    imported = importers.load(table(tmp_path / "a.csv", *rows))
+    assert imported.outcomes["task"].tolist() == ["a", "a"]
+    (comparison,) = outcomes.comparisons(imported.outcomes)
+    assert (comparison.pair, list(comparison.post.c)) == ("p", [3])
+
+
+def test_names_that_differ_in_blanks_alone_are_one_and_warned_of(tmp_path):
+    path = table(tmp_path / "a.csv", "Task,attempt,passed", " a,0,1", "a,1,0", "a ,2,1")
+    with pytest.warns(OutcomesWarning, match=r"column 'Task': ' a' and 'a' and 'a ' differ only"):
+        read = importers.load(path)
+    assert (read.report.tasks, read.report.attempts) == (1, 3)
+
+
+def test_counts_of_names_that_differ_in_blanks_alone_are_refused(tmp_path):
+    path = table(tmp_path / "a.csv", "task,n,c", " a,4,1", "a,4,3")
+    said = r"line 3, column 'task': got 'a', expected one row of counts a task .blanks around its"
+    with pytest.raises(OutcomesError, match=said):
+        importers.load(path)
+
+
+def test_a_name_of_blanks_alone_is_none(tmp_path):
+    path = table(tmp_path / "a.csv", "task,n,c", "a,4,1", "  ,4,3")
+    with pytest.raises(OutcomesError, match="line 3, column 'task': got '  ', expected a name"):
+        importers.load(path)
 
 
 def test_a_row_that_is_the_total_is_warned_of(tmp_path):

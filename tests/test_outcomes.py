@@ -59,7 +59,7 @@ def test_every_shape_survives_a_dataset(table):
     pd.testing.assert_frame_equal(outcomes.from_dataset(outcomes.to_dataset(table)), table)
 
 
-names = st.text(min_size=1, max_size=5).filter(str.isprintable)
+names = st.text(min_size=1, max_size=5).filter(str.isprintable).map(str.strip).filter(bool)
 
 
 @settings(max_examples=30)

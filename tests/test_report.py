@@ -28,6 +28,23 @@ def test_the_page_shows_its_figure_beside_it(page):
     assert f"]({picture.name})" in page.read_text()
 
 
+def test_nothing_of_a_pages_picture_is_cut_off(monkeypatch, tmp_path):
+    inside = []
+
+    def look(figure, path, **_):
+        inside.append((figure.get_tightbbox(), figure.bbox_inches))
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", look)
+    files = (
+        counted(tmp_path / "b.jsonl", [900] * 40, 1024),
+        counted(tmp_path / "p.jsonl", [1024] * 40, 1024),
+    )
+    report.write_report(*files, out=tmp_path / "out")
+    ((drawn, page),) = inside
+    assert page.x0 <= drawn.x0 < drawn.x1 <= page.x1
+    assert page.y0 <= drawn.y0 < drawn.y1 <= page.y1
+
+
 def test_the_page_says_what_was_dropped_missing_and_unequal(page):
     text = page.read_text()
     assert "left out, not attempted in post: task-23" in text

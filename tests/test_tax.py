@@ -81,6 +81,25 @@ def test_histograms_are_never_paired_by_position():
     assert "the arms were resampled apart" in tax.notes[0]
 
 
+def test_a_histogram_of_very_many_tasks_costs_its_rows():
+    many = Counts([0, 1, 4], [4] * 3, tasks=[10**12, 10**12, 10**12])
+    gap = sharpening_tax(many, many, 4).gap
+    assert np.all(np.abs([gap.low, gap.high]) < 1e-5)
+    assert np.all(gap.low < gap.high)
+
+
+def test_a_histogram_is_resampled_as_its_tasks_are():
+    rng = np.random.default_rng(8)
+    c, n = cell(rng, tasks=300)
+    successes, tasks = np.unique(c, return_counts=True)
+    listed = sharpening_tax((c, n), (c, n), 16).coverage_base
+    counted = Counts(successes, np.full(len(successes), 16), tasks=tasks)
+    counted = sharpening_tax(counted, counted, 16).coverage_base
+    np.testing.assert_allclose(counted.value, listed.value)
+    widths = [band.high - band.low for band in (listed, counted)]
+    np.testing.assert_allclose(*widths, rtol=0.15)
+
+
 def test_one_histogram_is_enough_to_unpair():
     c, n = [0, 1, 2, 3], [4] * 4
     assert not sharpening_tax((c, n), Counts(c, n, tasks=[1] * 4), 4).paired

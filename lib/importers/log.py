@@ -13,7 +13,7 @@ from lib import outcomes
 from lib.importers.reports import ImportReport, complete
 from lib.importers.wording import count, shortened
 from lib.outcomes import OutcomesError
-from lib.outcomes.values import as_text, is_name
+from lib.outcomes.values import as_name, as_text
 from lib.trajectory import Message, Rollout, TrajectoryError
 
 
@@ -127,6 +127,8 @@ def collect(
         if runs.is_last(cell, task, run):
             report.untried.setdefault(reason, []).append(task)
     runs.tell(report)
+    if padded := [repr(told) for told, name in names.items() if str(told) != name]:
+        report.note(f"names were read without the blanks around them: {shortened(padded)}")
     columns["passed"] = pd.array(verdicts, dtype="boolean")
     table = runs.latest(pd.DataFrame(columns))
     of_counts = ["benchmark", "task", "n", "c", "missing", "run"]
@@ -193,10 +195,10 @@ class _Runs:
 
 def _name(value, what, report, names) -> str:
     """A name as text, also noted in `names`, since many rows have the same."""
-    name = names[value] = str(value)
-    if not is_name(name):
+    name = names[value] = as_name(str(value))
+    if name is None:
         raise OutcomesError(
-            f"{shortened(report.files)}: the {what} {name!r} is no name; expected text, not "
+            f"{shortened(report.files)}: the {what} {str(value)!r} is no name; expected text, not "
             "empty, that UTF-8 can write."
         )
     return name

@@ -127,7 +127,8 @@ def distinct_rows(*cells):
     """The distinct rows of cells put side by side; how many tasks each stands for; each task's row.
 
     Estimators depend on the counts only, so 500 tasks cost what their distinct counts cost.
-    Returns ([2 cells, rows], [rows], [tasks]); tasks come in the order they are given.
+    Returns ([2 cells, rows], [rows], [tasks]); tasks come in the order they are given, and of a
+    histogram the last is of its rows.
     """
     columns = np.stack(
         [
@@ -141,10 +142,11 @@ def distinct_rows(*cells):
     if columns.shape[1] == 0:
         raise ValueError("no tasks: a curve needs at least one task with scored rollouts.")
     rows, inverse = np.unique(columns, axis=1, return_inverse=True)
-    row_of_task = inverse.ravel()
+    row_of_task, weights = inverse.ravel(), None
     if cells[0].tasks is not None:
-        row_of_task = np.repeat(row_of_task, checked_tasks(cells[0].tasks, columns.shape[1]))
-    return rows, np.bincount(row_of_task, minlength=rows.shape[1]).astype(float), row_of_task
+        weights = checked_tasks(cells[0].tasks, columns.shape[1])
+    tasks = np.bincount(row_of_task, weights, minlength=rows.shape[1])
+    return rows, tasks.astype(float), row_of_task
 
 
 def checked_tasks(tasks, rows) -> NDArray[np.int64]:

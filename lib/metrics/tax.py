@@ -149,7 +149,8 @@ def sharpening_tax(
     order*; `outcomes.comparisons` aligns them. 95 % percentile intervals come from a paired task
     bootstrap: one draw of tasks, with replacement, serves both arms and every budget; the draws
     depend on the generator and the number of tasks only. Where an arm is a histogram the arms are
-    resampled independently, and `paired` and `notes` say so. n_boot = 0, and fewer than ten tasks,
+    resampled independently, and `paired` and `notes` say so: the rows of a histogram are drawn as
+    often as their tasks would be (a multinomial draw). n_boot = 0, and fewer than ten tasks,
     give NaN intervals. Raises ValueError for K above the rollouts of any task, for arms of
     different length or different names of tasks, and for a handful of resamples.
     """
@@ -220,6 +221,10 @@ def _resampled(rng, n_boot, *cells):
     rows, tasks, row_of_task = distinct_rows(*cells)
     weights = np.empty((1 + n_boot, len(tasks)))
     weights[0] = tasks
+    if cells[0].tasks is not None:
+        # Tasks without names are drawn row by row: a histogram costs its rows, whatever they count.
+        weights[1:] = rng.multinomial(int(tasks.sum()), tasks / tasks.sum(), size=n_boot)
+        return rows, weights
     for i in range(1, 1 + n_boot):
         drawn = row_of_task[rng.integers(len(row_of_task), size=len(row_of_task))]
         weights[i] = np.bincount(drawn, minlength=len(tasks))

@@ -36,14 +36,15 @@ def read(
     (`task_id`, `pass_flags`), counts (`task_id`, `n`, `c`), or a histogram (`tasks`, `n`, `c`, no
     task). The arm `rl` is read as `post`.
     Text may be separated by commas, semicolons or tabs, as the header is; names of columns may be
-    in capitals or between blanks. A .json file may be JSON lines, or one list of objects.
+    in capitals or between blanks, and names of tasks and cells are read without those. A .json file
+    may be JSON lines, or one list of objects.
     columns: our names to those of the file, {"task": "Problem"}, where they differ. A column that
     has such a name without being meant is carried along under "n (in the file)".
     judge: makes an outcome of a score in `passed` or `pass_flags`, and of what to call its place.
     defaults: `benchmark`, `pair` or `arm` for files that do not say; a column in the file wins.
     Raises OutcomesError naming file, line and column. Warns, with OutcomesWarning, of a torn last
     line (dropped), of repeated attempts (the last one wins), of a guessed attempt number, and of a
-    row of counts that is the sum of all others.
+    row of counts that is the sum of all others, and of names that blanks alone told apart.
     """
     path = Path(path)
     suffix = contents.suffix(path)

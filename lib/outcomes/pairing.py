@@ -29,7 +29,12 @@ def align(base: pd.DataFrame, post: pd.DataFrame) -> Alignment:
     scored attempt of, are left out and reported in `dropped`, never silently.
     Raises OutcomesError for histograms, whose tasks have no names, and where no task is left.
     """
-    arms = {"base": counts(base), "post": counts(post)}
+    return _aligned(counts(base), counts(post))
+
+
+def _aligned(base, post) -> Alignment:
+    """`align` for tables of counts that are valid already."""
+    arms = {"base": base, "post": post}
     for arm, table in arms.items():
         if kind(table) == "histogram":
             raise OutcomesError(
@@ -147,7 +152,7 @@ def _comparison(benchmark, pair, arms, shape) -> Comparison:
     if shape == "histogram":
         cells = [Counts(*(arm[name].to_numpy() for name in ("c", "n", "tasks"))) for arm in arms]
     else:
-        aligned = align(*arms)
+        aligned = _aligned(*arms)
         arms, dropped = (aligned.base, aligned.post), aligned.dropped
         cells = [
             Counts(arm["c"].to_numpy(), arm["n"].to_numpy(), names=arm["task"].tolist())

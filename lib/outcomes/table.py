@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from lib.outcomes.values import LARGEST, as_passed, as_text, as_whole, is_name, letters, shown
+from lib.outcomes.values import LARGEST, as_name, as_passed, as_text, as_whole, letters, shown
 
 CELL = ["benchmark", "pair", "arm"]
 _ALIASES = {"task_id": "task", "rollouts": "n", "successes": "c"}
@@ -181,14 +181,24 @@ class _Check:
         return "".join(f" ({was!r} was named as {now!r})" for was, now in given.items())
 
     def names(self, table, column) -> pd.Series:
+        """A column of names as text; those that differ in blanks around them are one."""
         values = table[column]
         if isinstance(values.dtype, pd.StringDtype):  # equal texts are equally good names
-            bad = [name for name in values.dropna().unique() if not is_name(name)]
-            good = values.notna() & ~values.isin(bad)
+            names = values.map({name: as_name(name) for name in values.dropna().unique()})
         else:
-            good = values.map(is_name).astype(bool)
-        self.refuse(~good, column, values, "a name: text that UTF-8 can write, or a whole number")
-        return values.astype(str)
+            names = values.astype(object).map(as_name)
+        expected = "a name: text that UTF-8 can write, or a whole number"
+        self.refuse(names.isna(), column, values, expected)
+        names, written = names.astype(str), values.astype(str)
+        if not names.equals(written):
+            spellings = written.groupby(names, sort=False).unique()
+            for name, of in spellings[spellings.map(len) > 1].items():
+                warn(
+                    f"{self.source}, column {self.called.get(column, column)!r}: "
+                    f"{' and '.join(map(repr, of))} differ only in blanks around them, and were "
+                    f"read as one, {name!r}. If they are not, give them names of their own."
+                )
+        return names
 
     def whole(self, table, column, least: int) -> pd.Series:
         values = table[column]
@@ -296,13 +306,14 @@ def _counts(table, check):
     repeated = table.duplicated([*CELL, "task"])
     check.refuse(
         repeated, "task", table["task"],
-        "one row of counts a task in each arm; add up the counts of disjoint runs, or delete one",
+        "one row of counts a task (blanks around its name are no part of it) in each arm; add up "
+        "the counts of disjoint runs, or delete one",
     )  # fmt: skip
     return table
 
 
 _MOST_TASKS = 10**7
-"""Tasks in a row of a histogram; each has a place in a resample, and no benchmark has as many."""
+"""Tasks in a row of a histogram; no benchmark has as many, so more are a count of other things."""
 
 
 def _histogram(table, check):

@@ -17,11 +17,16 @@ _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80
 
 
-def is_name(value) -> bool:
-    """Whether a value can name a task, pair, benchmark or arm: text, or a whole number."""
+def as_name(value) -> str | None:
+    """The name of a task, pair, benchmark or arm that a value is; None for what is no name.
+
+    Names are text, without blanks around it, and whole numbers.
+    """
     if isinstance(value, str):
-        return value != "" and "\0" not in value and is_utf8(value)
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+        name = value.strip()
+        return name if name != "" and "\0" not in name and is_utf8(name) else None
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return str(value) if whole else None
 
 
 def as_whole(value) -> int | None:

@@ -29,6 +29,7 @@ def use_house_style() -> None:
             "font.size": 9,
             "axes.titlesize": 10,
             "axes.titlelocation": "left",
+            "axes.titley": 1.0,  # where it stands anyway, which is else sought at every drawing
             "axes.labelsize": 9,
             "xtick.labelsize": 8,
             "ytick.labelsize": 8,
