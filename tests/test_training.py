@@ -425,6 +425,17 @@ def test_attempts_that_were_cut_have_failed_and_teach_no_return(base, tmp_path):
         assert {group["rollouts"] for group in line["groups"]} == {4}
 
 
+def test_a_run_that_was_refused_at_its_first_step_can_be_begun_otherwise(
+    base, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("lib.training.loop.LARGEST_GAP", -1.0)
+    with pytest.raises(RuntimeError, match="must agree"):
+        run(base, tmp_path)
+    monkeypatch.undo()
+    _, log = run(base, tmp_path, learning_rate=2e-3)
+    assert len(log) == 6
+
+
 def test_a_task_that_is_no_string_is_named(base, tmp_path):
     class Numbered(lettered.Letters):
         def tasks(self):

@@ -78,13 +78,23 @@ def _differing(name: str, then: Any, now: Any) -> str:
 
 @contextlib.contextmanager
 def alone(out: Path) -> Iterator[None]:
-    """Keep other processes from training in the folder of a begun run meanwhile."""
-    with (out / "run.json").open("rb") as held:
+    """Keep other processes from training in the folder of a begun run meanwhile.
+
+    A run that ends before its first step, because it is refused perhaps, leaves no settings behind:
+    it can be begun again with others.
+    """
+    settings, log = out / "run.json", out / "steps.jsonl"
+    with settings.open("rb") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(f"{out}: another process is training in this folder") from error
-        yield
+        try:
+            yield
+        finally:
+            if not _kept(out) and log.exists() and not log.stat().st_size:
+                log.unlink()
+                settings.unlink()
 
 
 def save(out: Path, step: int, learner: Learner, sampler: Sampler) -> None:
