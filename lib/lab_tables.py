@@ -122,12 +122,17 @@ CELL = ["world", "algorithm", "rate"]
 
 
 def differences(
-    evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int = plan.ATTEMPTS
+    evaluations: pd.DataFrame,
+    runs: Sequence[plan.Run],
+    K: int = plan.ATTEMPTS,
+    *,
+    committed: bool = False,
 ) -> pd.DataFrame:
     """PTGS minus every other arm, in each cell of these runs, wherever it was evaluated.
 
     A row a measure with the columns of `results.differences`, `CELL`, `evaluated` and `status`:
     primary or exploratory. Where seeds is 0 it was not run.
+    committed: whether they are the lab's committed results; all others are exploratory.
     """
     cells = [tuple(run.settings()[name] for name in CELL) for run in runs if run.sampler == "ptgs"]
     rows = []
@@ -137,13 +142,13 @@ def differences(
             here = dict(zip(CELL, cell, strict=True))
             others = [run.sampler for run in runs if all(getattr(run, n) == here[n] for n in here)]
             for against in dict.fromkeys(one for one in others if one != "ptgs"):
-                first = plan.is_primary(*cell, K) and where == next(iter(WHERE))
+                part = results.select(scores, **here)
+                seeds = results.shared_seeds(part, "ptgs", against)
+                first = committed and plan.is_primary(*cell, K, seeds)
+                first &= where == next(iter(WHERE)) and against in ("fixed", "yoked")
                 told = here | {"evaluated": where, "against": against}
-                told["status"] = (
-                    "primary" if first and against in ("fixed", "yoked") else "exploratory"
-                )
+                told["status"] = "primary" if first else "exploratory"
                 for measure in ("pass@1", f"pass@{K}", "Tax_A", "Tax_S"):
-                    part = results.select(scores, **here)
                     found = results.differences(part, measure, "ptgs", against)
                     none = {"value": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
                     band = found.iloc[0].to_dict() if len(found) else none

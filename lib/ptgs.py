@@ -110,13 +110,13 @@ class PTGS:
         """Draw a success rate of the task from its posterior; the temperature that goes with it."""
         return self.heat(float(self.generator.beta(*self.posterior(key))))
 
-    def update(self, key: TaskId, successes: float, rollouts: float) -> None:
+    def update(self, key: TaskId, successes: int, rollouts: int) -> None:
         """Count the outcomes of one group of the task; missing ones are in neither number."""
-        counted = all(isinstance(one, Real) for one in (successes, rollouts))
+        counted = all(isinstance(one, Real) and one == one // 1 for one in (successes, rollouts))
         if not counted or not 0 <= successes <= rollouts < math.inf:
             raise ValueError(
                 f"task {key!r}: {successes!r} successes of {rollouts!r} rollouts: expected two "
-                "finite numbers, the first from 0 to the second"
+                "whole numbers, the first from 0 to the second"
             )
         key, won, lost = _task_id(key), float(successes), float(rollouts - successes)
         s, f = self.counts.get(key, (0.0, 0.0))
@@ -272,9 +272,23 @@ def from_pilots(
 ) -> dict[TaskId, float]:
     """Temperatures for a frozen policy: one draw a task, from a few pilot rollouts of each.
 
-    ``pilots`` maps a task to its successes and rollouts, (0, 0) where there are none.
+    ``pilots`` maps a task to its successes and rollouts, both whole; (0, 0) where there are none,
+    so that its temperature is drawn from the prior. A pilot without an outcome is in neither.
+    Raises ValueError that names the task whose counts are none.
     """
     sampler = PTGS(tau=tau, t_ref=t_ref, pivot_start=pivot, pivot_end=pivot, seed=seed)
-    for key, (successes, rollouts) in pilots.items():
+    if not isinstance(pilots, Mapping):
+        raise ValueError(
+            f"the pilots are a {type(pilots).__name__}: expected a dictionary, task to (successes, "
+            "rollouts)"
+        )
+    for key, counts in pilots.items():
+        try:
+            successes, rollouts = counts
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"task {key!r} has the pilots {counts!r}: expected (successes, rollouts), (0, 0) "
+                "where there are none"
+            ) from error
         sampler.update(key, successes, rollouts)
     return dict(zip(pilots, sampler.assign(list(pilots)), strict=True))

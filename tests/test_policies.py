@@ -37,7 +37,7 @@ from lib.policies.dialects import BREAK, after
 from lib.policies.server import GIVE_UP_AFTER
 from lib.rollouts import collect, table
 from lib.trajectory import Message, Rollout, ToolCall, Turn, stored_tokens
-from tests import buttons, tiny
+from tests import buttons, lettered, tiny
 from tests.recorder import chat, completion, serving
 
 CALL = '```tool_call\n[{"name": "press", "arguments": {"n": 3}}]\n```'
@@ -353,6 +353,16 @@ def test_the_tokenizer_is_a_setting(model, tokenizer):
     assert local(model, Plain(), other).settings == local(model, Plain(), tokenizer).settings
     other.add_tokens(["ab"])
     assert local(model, Plain(), other).settings != local(model, Plain(), tokenizer).settings
+
+
+def test_words_that_nobody_knows_are_no_fault_of_the_dialect_later_on():
+    policy = local(lettered.model(), lettered.DIALECT, lettered.TOKENIZER, max_new_tokens=2)
+    said = [Message("user", "1 want a"), lettered.press("a"), Message("tool", "hm " * 40)]
+    session = policy.start([Key(0, "a1", 0)])
+    session.reply([0], [Context("", (), said[:1])])
+    session.reply([0], [Context("", (), said)])
+    with pytest.raises(PolicyError, match="tokens of a prompt are unknown to the model"):
+        policy.start([Key(0, "a1", 0)]).reply([0], [Context("", (), said)])
 
 
 def test_a_model_without_a_tokenizer_is_no_policy(model):

@@ -70,6 +70,30 @@ def test_old_counts_are_discounted():
     assert sampler.posterior("unseen") == (1, 1)
 
 
+def test_the_posterior_has_the_moments_of_its_beta():
+    """With s = gamma 4 + 10 and f = gamma 12 + 6, pivot 1/4: Beta(1/2 + s, 3/2 + f)."""
+    sampler = PTGS(gamma=0.9)
+    sampler.update("a", 4, 16)
+    sampler.update("a", 10, 16)
+    a, b = 0.5 + 0.9 * 4 + 10, 1.5 + 0.9 * 12 + 6
+    assert sampler.posterior("a") == pytest.approx((a, b))
+    rates = []
+    for _ in range(20_000):
+        heat = sampler.temperature("a")
+        hardness = math.log(heat) / math.log(1.5)
+        rates.append(0.25 - hardness * (0.25 if hardness > 0 else 0.75))
+    assert np.mean(rates) == pytest.approx(a / (a + b), abs=3e-3)
+    assert np.var(rates) == pytest.approx(a * b / ((a + b) ** 2 * (a + b + 1)), rel=0.05)
+
+
+def test_the_prior_follows_the_pivot_and_counts_stay():
+    sampler = PTGS()
+    sampler.update("a", 3, 4)
+    sampler.set_progress(10, 10)
+    assert sampler.posterior("a") == (1 + 3, 1 + 1)
+    assert sampler.posterior("unseen") == (1, 1)
+
+
 def play(sampler, steps):
     """Some steps of training in which task "k" is solved by k of 4 rows; the temperatures."""
     heats = []
@@ -205,3 +229,30 @@ def test_pilots_temper_a_frozen_policy():
     assert heats["hard"] == pytest.approx(0.5 * 1.5, rel=0.02)
     assert heats["middle"] == pytest.approx(0.5, rel=0.1)
     assert heats == from_pilots(pilots, tau=1.5, t_ref=0.5)
+
+
+def test_tasks_without_pilots_are_drawn_from_the_prior():
+    assert from_pilots({}) == {}
+    heats = from_pilots(dict.fromkeys(range(4000), (0, 0)))
+    rates = [(1 - math.log(heat, 1.5)) / 2 for heat in heats.values()]  # uniform, Beta(1, 1)
+    assert list(heats) == list(range(4000))
+    assert [np.mean(rates), np.var(rates)] == pytest.approx([1 / 2, 1 / 12], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("pilots", "said"),
+    [
+        ({"a": (math.nan, 8)}, r"task 'a': nan successes of 8 rollouts: expected two whole"),
+        ({"a": (1, None)}, r"task 'a': 1 successes of None rollouts"),
+        ({"a": (0.5, 8)}, r"task 'a': 0.5 successes of 8 rollouts: expected two whole numbers"),
+        ({"a": (9, 8)}, r"task 'a': 9 successes of 8 rollouts"),
+        ({"a": (-1, 8)}, r"task 'a': -1 successes of 8 rollouts"),
+        ({"a": None}, r"task 'a' has the pilots None: expected \(successes, rollouts\)"),
+        ({"a": (1, 0, 1)}, r"task 'a' has the pilots \(1, 0, 1\): expected \(successes"),
+        ({("a", 1): (1, 8)}, r"task \('a', 1\) is a tuple: a task's id must be a string or"),
+        ([("a", (1, 8))], r"the pilots are a list: expected a dictionary"),
+    ],
+)
+def test_pilots_that_are_none_are_named(pilots, said):
+    with pytest.raises(ValueError, match=said):
+        from_pilots(pilots)

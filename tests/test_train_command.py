@@ -1,5 +1,6 @@
 """`python -m lib train`: a model folder in, a trained one out."""
 
+import json
 import re
 import shutil
 import sys
@@ -54,6 +55,8 @@ def test_a_model_is_trained_and_saved(folder, tmp_path, capsys):
         (["--parser", "exact"], "--dialect words has its own"),
         (["--tau", "1.2"], "--tau is only with --sampler ptgs, here it is fixed"),
         (["--log", "steps.jsonl"], "--log is only with --sampler yoked or shuffled"),
+        (["--sampler", "yoked", "--log", "."], "no step log at .: it is a folder, give the file"),
+        (["--temperature", "0"], "temperature is 0.0: it must be a finite number above 0"),
         (["--thinking"], "--thinking is a switch of chat templates"),
     ],
 )
@@ -61,6 +64,24 @@ def test_bad_options_are_named(folder, tmp_path, capsys, options, said):
     command = ["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4", *options]
     assert main(command) == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_first_tasks_are_the_pool(folder, tmp_path, capsys):
+    command = ["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4"]
+    assert main(command) == 0
+    pool = json.loads((tmp_path / "run.json").read_text())["world"]["tasks"]
+    assert pool == open_world("sokoban", "train", 200).tasks()[:4]
+    assert main([*command, "--tasks", "5"]) == 2
+    assert "begun with world tasks = a list of 4, now it is a list of 5" in capsys.readouterr().err
+    assert main([*command, "--tasks", "1"]) == 2
+    assert "2 groups a step from a pool of 1 tasks: give more tasks" in capsys.readouterr().err
+
+
+def test_a_benchmark_with_fewer_tasks_says_how_many(folder, tmp_path, capsys):
+    pytest.importorskip("bfcl_eval", reason="BFCL is not installed: make benchmarks")
+    command = ["train", str(folder), "bfcl:multi_turn_base", "-o", str(tmp_path), *FEW, "4"]
+    assert main([*command, "--tasks", "99999"]) == 2
+    assert re.search(r"--tasks 99999: \S+ has \d+ tasks: give no more", capsys.readouterr().err)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -28,7 +28,7 @@ from lib.training import (
 )
 from lib.training.actions import collate, read_episode
 from lib.training.learners import make_learner
-from lib.training.loop import choose_tasks, roll_out_groups
+from lib.training.loop import choose_tasks, has_reward, roll_out_groups
 from lib.training.objectives import (
     advantages_over_time,
     clipped_loss,
@@ -385,6 +385,69 @@ def test_weights_that_grew_without_bounds_are_a_divergence(base, tmp_path, decay
         run(base, tmp_path, learning_rate=1e10, weight_decay=decay, minibatch=64)
 
 
+def test_a_divergence_says_what_to_do():
+    told = r"step 3: reward is nan: the training has diverged. Lower --learning-rate \(it is 0.01\)"
+    with pytest.raises(Diverged, match=rf"^{told} and begin in another folder$"):
+        raise Diverged(3, "reward is nan", 0.01)
+
+
+def test_log_probs_that_disagree_are_a_bug_at_first_and_a_divergence_later(
+    base, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("lib.training.loop.LARGEST_GAP", -1.0)
+    with pytest.raises(RuntimeError, match=r"step 1: a log-prob of the update is .* must agree"):
+        run(base, tmp_path / "first")
+    monkeypatch.undo()
+    with pytest.raises(Killed):
+        run(base, tmp_path / "later", Stopping(PTGS()), checkpoint_every=0)
+    monkeypatch.setattr("lib.training.loop.LARGEST_GAP", -1.0)
+    with pytest.raises(Diverged, match=r"step 5: a log-prob of the update is .* has diverged"):
+        run(base, tmp_path / "later", Tempered(PTGS()))
+
+
+@pytest.mark.parametrize("finish", ["context", "stop"])
+def test_an_attempt_that_was_cut_has_no_return_unless_its_world_told_one(finish):
+    turns = [Turn(1, prompt_ids=[1], action_ids=[2], logprobs=[-1.0], finish=finish)]
+    said = [Message("user", "?"), Message("assistant", "!")]
+    cut = Rollout("b", "p", "a", "t", 1, False, messages=said, turns=turns)
+    turned = {"reward": "return", "max_turns": 1 if finish == "stop" else 9}
+    assert not has_reward(cut, defaults("grpo", **turned))
+    assert has_reward(replace(cut, info={"return": 0.5}), defaults("grpo", **turned))
+    assert has_reward(cut, defaults("grpo", **turned | {"reward": "passed"}))
+
+
+def test_attempts_that_were_cut_have_failed_and_teach_no_return(base, tmp_path):
+    _, log = run(base, tmp_path, Tempered(PTGS(gamma=1)), max_turns=1, reward="return", steps=2)
+    for line in log:
+        solved = sum(group["successes"] for group in line["groups"])
+        assert line["ungraded"] == 12 - solved > 0
+        assert line["success"] == solved / 12  # the sampler counts them
+        assert {group["rollouts"] for group in line["groups"]} == {4}
+
+
+def test_a_run_that_was_refused_at_its_first_step_can_be_begun_otherwise(
+    base, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("lib.training.loop.LARGEST_GAP", -1.0)
+    with pytest.raises(RuntimeError, match="must agree"):
+        run(base, tmp_path)
+    monkeypatch.undo()
+    _, log = run(base, tmp_path, learning_rate=2e-3)
+    assert len(log) == 6
+
+
+def test_a_task_that_is_no_string_is_named(base, tmp_path):
+    class Numbered(lettered.Letters):
+        def tasks(self):
+            return [1, 2, 3]
+
+        def reset(self, task, attempt):
+            return super().reset("a1", attempt)
+
+    with pytest.raises(ValueError, match=r"task must be a string, got [123]"):
+        run(base, tmp_path, world=Numbered())
+
+
 def test_a_pool_that_is_too_small_is_refused(base, tmp_path):
     with pytest.raises(ValueError, match="19 groups a step from a pool of 18 tasks"):
         run(base, tmp_path, groups=19)
@@ -418,9 +481,9 @@ class Stopping(Tempered):
         return super().assign(step, total, tasks)
 
 
-@pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
-def test_a_stopped_run_ends_as_it_would_have(base, tmp_path, algorithm):
-    changes = {"algorithm": algorithm, "critic_warmup": 2}
+@pytest.mark.parametrize(("algorithm", "warmup"), [("grpo", 0), ("ppo", 2), ("ppo", 5)])
+def test_a_stopped_run_ends_as_it_would_have(base, tmp_path, algorithm, warmup):
+    changes = {"algorithm": algorithm, "critic_warmup": warmup}
     whole, log = run(base, tmp_path / "whole", Tempered(PTGS()), **changes)
     out = tmp_path / "stopped"
     with pytest.raises(Killed):
@@ -494,6 +557,30 @@ def test_a_checkpoint_of_another_model_is_named(base, tmp_path, part, damage):
         run(base, tmp_path, learning_rate=2e-3)
 
 
+LOST_MOMENTS = {
+    r"it lacks exp_avg of \S+ and \d+ more": lambda state: state.clear(),
+    r"it lacks exp_avg of lm_head.weight and 2 more": lambda state: state.popitem(),
+    r"it lacks step of \S+\)": lambda state: state[0].pop("step"),
+    r"step of \S+ has the shape \(2,\), in this run it is \(\)": lambda state: state[0].update(
+        step=torch.ones(2)
+    ),
+    r"it has exp_avg of parameter 99, which is not of this run": lambda state: state.update(
+        {99: state[0]}
+    ),
+}
+
+
+@pytest.mark.parametrize("said", LOST_MOMENTS)
+def test_an_optimizer_without_its_moments_is_named(base, tmp_path, said):
+    run(base, tmp_path, learning_rate=2e-3)
+    path = tmp_path / "checkpoint-000006" / "policy.optimizer.pt"
+    there = torch.load(path)
+    LOST_MOMENTS[said](there["state"])
+    torch.save(there, path)
+    with pytest.raises(ValueError, match=rf"policy.optimizer.pt is damaged \(.*{said}.*Put it"):
+        run(base, tmp_path, learning_rate=2e-3)
+
+
 @pytest.mark.parametrize("left", ["steps.jsonl", "checkpoint-000006"])
 def test_a_log_or_checkpoint_without_its_run_is_refused(base, tmp_path, left):
     run(base, tmp_path)
@@ -525,6 +612,33 @@ def test_another_setting_in_the_same_folder_is_refused(base, tmp_path):
         run(base, tmp_path, clip_low=0.1)
     with pytest.raises(ValueError, match=r"begun with sampler temperature = 1.0, now it is 0.5"):
         run(base, tmp_path, Fixed(0.5))
+    with pytest.raises(ValueError, match=r"begun with sampler = 'fixed', now it is 'ptgs': choose"):
+        run(base, tmp_path, Tempered(PTGS()))
+
+
+def test_a_run_that_is_to_be_longer_is_told_why_it_cannot(base, tmp_path):
+    run(base, tmp_path)
+    told = r"steps = 6, now it is 9: the temperatures of PTGS .* Set it back; or .* another folder"
+    with pytest.raises(ValueError, match=told):
+        run(base, tmp_path, steps=9)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        ([1, 2], [1, 3], r"a list of 2, 2 at place 2, now it is a list of 2, 3 at place 2"),
+        ([1], [1, 2], r"a list of 1, now it is a list of 2, 2 at place 2"),
+        ({"x": "harness"}, {"x": "plain", "y": 1}, r"world x = 'harness', now it is 'plain'"),
+        ({"x": {"z": 1, "y": 2}}, {"x": {"z": 1}}, r"world x y = 2, now it is None"),
+        ({"world": 1}, {"world": 2}, r"with world = 1, now it is 2"),
+        ({}, {"x": None}, r"world x = None, now it is None"),
+        ([], None, r"with world = \[\], now it is None"),
+    ],
+)
+def test_settings_that_hold_several_differ_by_one(tmp_path, then, now, said):
+    checkpoints.agree(tmp_path, {"world": {"world": then}})
+    with pytest.raises(ValueError, match=said):
+        checkpoints.agree(tmp_path, {"world": {"world": now}})
 
 
 def test_a_setting_that_was_not_recorded_is_not_compared(tmp_path):
@@ -541,6 +655,22 @@ def write_log(path, heats):
     lines = [{"step": n, "groups": [{"task": "a", "temperature": h}]} for n, h in enumerate(heats)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
+
+
+@pytest.mark.parametrize("value", ["1", None, 0, -1, np.nan, np.inf, [1.0]])
+def test_a_temperature_that_is_none_is_named(value):
+    with pytest.raises(ValueError, match=r"temperature is .*: it must be a finite number above 0"):
+        Fixed(value)
+
+
+@pytest.mark.parametrize("arm", [Yoked, Shuffled])
+def test_a_log_that_is_a_folder_or_not_there_is_named(tmp_path, arm):
+    with pytest.raises(
+        FileNotFoundError, match=r"it is a folder, give the file in it.*steps.jsonl"
+    ):
+        arm(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"nothing: there is no such file; .*steps.jsonl"):
+        arm(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize("arm", [Yoked, Shuffled])

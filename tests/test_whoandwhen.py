@@ -123,6 +123,20 @@ def test_one_split_alone_has_a_table(score, tmp_path):
     assert set(pd.read_parquet(path)["split"]) == {"Algorithm-Generated"}
 
 
+def test_the_logs_of_one_split_are_scored_and_all_are_in_the_table(score, tmp_path):
+    status, path = score(write(tmp_path, n1=log()), "--splits", SPLITS[1])
+    assert status == 0
+    table = pd.read_parquet(path).set_index("split")
+    assert table.loc[SPLITS[1], "log-prob"].notna().all()
+    assert table.loc[SPLITS[0], "log-prob"].isna().all()
+
+
+def test_a_split_that_is_to_be_scored_must_be_there(score, tmp_path, capsys):
+    folder = write(tmp_path, SPLITS[:1], n1=log())
+    assert score(folder, "--splits", SPLITS[1])[0] == 2
+    assert f"error: no logs in {folder / SPLITS[1]}" in capsys.readouterr().err
+
+
 def test_a_wrong_folder_is_told_and_leaves_no_table(score, tmp_path, capsys):
     status, path = score(tmp_path / "nowhere")
     assert status == 2

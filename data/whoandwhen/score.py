@@ -90,9 +90,10 @@ def main(argv=None) -> int:
     given = parser.parse_args(argv)
     out = ROOT / "build" / "whoandwhen" / Path(given.policy).name
     try:
-        logs = read_logs(given.folder)
+        logs = read_logs(given.folder, given.splits or ())
         if not given.write:
-            failed = score(read_logs(given.folder, given.splits), given, out)
+            wanted = [log for log in logs if log.split in (given.splits or SPLITS)]
+            failed = score(wanted, given, out)
             if failed:
                 return failed
         table = tabulate(logs, out)

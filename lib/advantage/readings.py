@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lib.generation.reading import Reading
-from lib.policies.dialects import BREAK, Dialect
+from lib.policies.dialects import BREAK, Dialect, check_understood
 from lib.policies.protocol import Context
 from lib.trajectory import (
     Message,
@@ -88,7 +88,8 @@ def read_text(
     the token that ended it. A dialect that words the past anew, as templates that drop earlier
     thoughts do, needs a sequence for each turn that is not the beginning of the next one.
 
-    seams, context: as in `read_transcript`.
+    seams, context: as in `read_transcript`. Raises PolicyError if most of the first prompt's words
+    are unknown to the tokenizer: the model was never spoken to so.
     """
     transcripts = transcripts_of(rollout, dialect)
     options = {
@@ -166,6 +167,8 @@ def _read(key, passed, transcripts, tokenizer, context, seams, options) -> Steps
         encode = _cut if seams == "cut" else _whole
         ids, spans = encode(transcript, tokenizer, options)
         sequences.append(ids)
+        if number == 0 and spans:
+            check_understood(ids[: spans[0][0]], tokenizer)
         for span, (first, last) in zip(transcript.actions, spans, strict=True):
             if first == 0 and last > 0:
                 raise TrajectoryError(

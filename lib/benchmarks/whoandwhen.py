@@ -34,20 +34,20 @@ class Log:
     step: int
 
 
-def read_logs(folder: str | Path, splits: Sequence[str] | None = None) -> list[Log]:
+def read_logs(folder: str | Path, needed: Sequence[str] = ()) -> list[Log]:
     """The logs of a folder that holds one folder of JSON files for each split, in file order.
 
-    splits : all of these must be there; None takes those that are, at least one.
+    needed : splits that must be there; of all splits at least one must be.
 
     Raises FileNotFoundError where there are no logs, and ValueError, with the file and the field,
     for a file that is no log.
     """
     folder = Path(folder)
-    found = {split: _numbered(folder / split) for split in splits or SPLITS}
-    empty = [split for split in found if not found[split]]
-    if (splits and empty) or len(empty) == len(found):
+    found = {split: _numbered(folder / split) for split in SPLITS}
+    lacking = [split for split in needed or SPLITS if not found[split]]
+    if lacking and (needed or len(lacking) == len(SPLITS)):
         raise FileNotFoundError(
-            f"no logs in {folder / empty[0]}: expected 1.json, 2.json ... there; give the folder "
+            f"no logs in {folder / lacking[0]}: expected 1.json, 2.json ... there; give the folder "
             f"with {' and '.join(SPLITS)} in it, which the data set Kevin355/Who_and_When on the "
             "Hugging Face hub has"
         )

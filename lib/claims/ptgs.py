@@ -14,18 +14,25 @@ THAN = {"fixed": "a fixed temperature", "yoked": "as much heat for all (yoked)"}
 
 
 def ptgs_claims(
-    scores: pd.DataFrame, world: str, algorithm: str, K: int = plan.ATTEMPTS
+    scores: pd.DataFrame,
+    world: str,
+    algorithm: str,
+    K: int = plan.ATTEMPTS,
+    *,
+    committed: bool = False,
 ) -> ClaimTable:
     """Tax_S(K) and pass@K of PTGS against a fixed temperature and against the yoked control.
 
     scores: of one world, algorithm, rate and size, as `lab.results.scores` makes them at K. The
     seed is what was repeated: the interval is a t-interval over per-seed differences. What was not
     fixed beforehand (`lab.plan.PRIMARY`) is called exploratory.
+    committed: whether they are of the lab's committed results; all others are exploratory.
     """
-    beforehand = plan.is_primary(world, algorithm, plan.Run.rate, K)
-    about = f"{world}, {algorithm}" + ("" if beforehand else ", exploratory")
     found = []
     for against in ("fixed", "yoked"):
+        seeds = results.shared_seeds(scores, "ptgs", against)
+        first = committed and plan.is_primary(world, algorithm, plan.Run.rate, K, seeds)
+        about = f"{world}, {algorithm}" + ("" if first else ", exploratory")
         for name, direction in CLAIMED.items():
             measure, shown = (name, f"{name}({K})") if name == "Tax_S" else (f"{name}{K}",) * 2
             does = "lowers" if direction < 0 else "raises"

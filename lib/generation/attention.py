@@ -65,9 +65,22 @@ class Slots:
             for column in (self.length, self.prefix, self.offset):
                 column[targets] = column[sources]
 
-    def empty(self, slots: np.ndarray) -> None:
-        """Forget the sequences of these slots."""
-        self.length[slots], self.prefix[slots], self.offset[slots] = 0, -1, 0
+    def empty(self, first: int) -> None:
+        """Forget the sequences of the slots from ``first`` on."""
+        self.length[first:], self.prefix[first:], self.offset[first:] = 0, -1, 0
+
+    def extend(self, number: int) -> None:
+        """Have at least ``number`` slots, the new ones empty; some more, so that few calls do."""
+        more = number - len(self.length)
+        if more > 0:
+            shape = list(self.store.shape)
+            shape[2] = more + number // 2
+            self.store = torch.cat([self.store, self.store.new_zeros(shape)], 2)
+            self.length, self.offset = (
+                np.append(column, np.zeros(shape[2], dtype=np.int64))
+                for column in (self.length, self.offset)
+            )
+            self.prefix = np.append(self.prefix, np.full(shape[2], -1))
 
     def share(self, users: Sequence[Sequence[int]], prefixes: Sequence[torch.Tensor]) -> None:
         """Give each prefix, [layers, 2, kv heads, length, head size], to empty slots that use it.

@@ -131,11 +131,11 @@ class Batch:
         while True:
             choice = chooser.choose(logits)
             alive = sheet.write(active, choice, self.engine.tokenizer)
+            if not alive.any():
+                return
             tokens = choice.tokens.cpu().numpy()
             if not alive.all():
                 self.memory.keep(alive)
-                if not alive.any():
-                    return
                 chooser.select(torch.from_numpy(np.flatnonzero(alive)))
                 active, tokens = active[alive], tokens[alive]
             logits = self.memory.step(tokens)

@@ -77,29 +77,29 @@ class SharedMemory:
 
     def __init__(self, model, rows: int):
         self.model = model
-        self.slots = self._new_slots(rows, 0)
+        self.slots = self._new_slots(0, 0)
         self.seats = Seats(rows)
-        self.cached: list[list[int]] = [[] for _ in range(rows)]
+        self.cached: list[list[int]] = []  # what each slot holds
 
     def begin(self, rows: Sequence[int], contexts: Sequence[list[int]]) -> torch.Tensor:
         """Make these the active rows, read their contexts; the logits after each, [n, vocabulary].
 
         Only what follows the longest beginning in common with a row's last context is computed.
         """
+        self.slots.empty(self.seats.held)
+        self.cached[self.seats.held :] = []
         seen: dict[tuple, int] = {}
         first = [seen.setdefault(tuple(context), i) for i, context in enumerate(contexts)]
-        self.slots.copy(*self.seats.sit(np.array(rows), np.array(first)))
+        self._copy(*self.seats.sit(np.array(rows), np.array(first)))
         count = self.seats.sequences
-        self.slots.empty(np.arange(count, len(rows)))
         read = [[]] * count
-        for slot, context in zip(self.seats.seat, contexts, strict=True):
+        for slot, context in zip(self.seats.read, contexts, strict=True):
             read[slot] = context
 
         for slot, context in enumerate(read):
             self._keep_common(slot, context)
         self._read_prompts(read)
-        owners = self.seats.row_at[:count]
-        rest = [c[len(self.cached[row]) :] for row, c in zip(owners, read, strict=True)]
+        rest = [c[len(held) :] for c, held in zip(read, self.cached, strict=False)]
         width = max(map(len, rest))
         extent = int(self.slots.length[:count].max()) + width
         rows_a_pass = max(1, PASS_SCORES // (extent * min(width, PASS_WIDTH)))
@@ -107,25 +107,33 @@ class SharedMemory:
             self._forward(self.slots, low, rest[low : low + rows_a_pass], head=True)
             for low in range(0, count, rows_a_pass)
         ]
-        for row, context in zip(rows, contexts, strict=True):
-            self.cached[row] = list(context)
+        self.cached[:count] = map(list, read)
         return self._of_rows(torch.cat(logits))
 
     def keep(self, alive: np.ndarray) -> None:
-        """Go on with the active rows where ``alive``, bool [n], maybe none."""
-        self.slots.copy(*self.seats.rise(alive))
+        """Go on with the active rows where ``alive``, bool [n]."""
+        self._copy(*self.seats.rise(alive))
 
     def step(self, tokens: np.ndarray) -> torch.Tensor:
         """Append a token to each active row; returns the logits after it, [n, vocabulary]."""
-        for row, token in zip(self.seats.rows, tokens.tolist(), strict=True):
-            self.cached[row].append(token)
-        self.slots.copy(*self.seats.part(tokens))
+        self._copy(*self.seats.part(tokens))
         said = np.empty(self.seats.sequences, dtype=np.int64)
-        said[self.seats.seat] = tokens
-        return self._of_rows(self._forward(self.slots, 0, said[:, None].tolist(), head=True))
+        said[self.seats.read] = tokens
+        said = [[token] for token in said.tolist()]
+        for held, token in zip(self.cached, said, strict=False):
+            held += token
+        return self._of_rows(self._forward(self.slots, 0, said, head=True))
+
+    def _copy(self, sources, targets):
+        self.slots.extend(self.seats.slots)
+        self.cached += [[] for _ in range(self.seats.slots - len(self.cached))]
+        self.slots.copy(sources, targets)
+        copies = [list(self.cached[source]) for source in sources]
+        for target, copy in zip(targets, copies, strict=True):
+            self.cached[target] = copy
 
     def _of_rows(self, logits):
-        return logits[torch.from_numpy(self.seats.seat).to(logits.device)]
+        return logits[torch.from_numpy(self.seats.read).to(logits.device)]
 
     def _new_slots(self, number, room):
         like = self.model.get_input_embeddings().weight
@@ -133,7 +141,7 @@ class SharedMemory:
 
     def _keep_common(self, slot, context):
         """Forget what the context does not begin with, and its last token, whose logits we need."""
-        cached = self.cached[self.seats.row_at[slot]]
+        cached = self.cached[slot]
         kept = _common_length(cached, context[:-1])
         if kept < self.slots.offset[slot]:
             kept = 0
@@ -148,9 +156,9 @@ class SharedMemory:
         """
         users = {}
         for slot, context in enumerate(contexts):
-            if len(context) > 1 and not self.cached[self.seats.row_at[slot]]:
+            if len(context) > 1 and not self.cached[slot]:
                 users.setdefault(tuple(context[:-1]), []).append(slot)
-        readers = np.bincount(self.seats.seat)
+        readers = np.bincount(self.seats.read)
         rows = {prompt: int(readers[slots].sum()) for prompt, slots in users.items()}
         saved = sum((rows[prompt] - 1) * len(prompt) for prompt in users)
         shared = [prompt for prompt in users if rows[prompt] > 1 and saved >= SHARE_FROM]
@@ -165,7 +173,7 @@ class SharedMemory:
             else:
                 held[prompt] = computed
             for slot in slots:
-                self.cached[self.seats.row_at[slot]] = list(prompt)
+                self.cached[slot] = list(prompt)
         if held:
             self.slots.share([users[prompt] for prompt in held], list(held.values()))
 

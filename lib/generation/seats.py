@@ -2,82 +2,83 @@
 
 import numpy as np
 
-READ, FREE, RESTING = range(3)
+READ, RESTING, FREE = range(3)
 """Uses of a slot, in the order in which they lie."""
+
+Copies = tuple[np.ndarray, np.ndarray]
+"""Slots to copy from and slots to copy to, all at once."""
 
 
 class Seats:
-    """Slots of sequences and the rows, one slot a row, that read them.
+    """Slots of sequences, and the slot of each row; rows with the same context have the same one.
 
-    The first ``sequences`` slots are read by the active rows, ``rows[i]`` reading slot ``seat[i]``:
-    one sequence serves all rows with the same context, and its slot is owned by one of them. After
-    these lie the slots of their other readers, free until they part, and then those of the rows at
-    rest, each with a sequence of its own.
-
-    Every change returns the copies to make, all at once: slots to copy from, slots to copy to.
+    The first ``sequences`` slots are read by the active ``rows``. Up to ``held`` come those that
+    only rows at rest have; what such a row has read is the beginning of what its slot holds, unless
+    another row has since taken the slot over. From ``held`` on slots are free.
     """
 
     def __init__(self, rows: int):
-        self.row_at = np.arange(rows)
-        self.slot_of = np.arange(rows)
-        self.rows = self.seat = np.zeros(0, dtype=np.int64)
-        self.sequences = 0
+        self.slot_of = np.full(rows, -1)
+        self.rows = np.zeros(0, dtype=np.int64)
+        self.slots = self.held = self.sequences = 0
 
-    def sit(self, rows: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Make these the active rows, ``rows[i]`` reading the sequence of ``rows[first[i]]``."""
-        own = self.slot_of[rows]
-        self.rows, self.seat = rows, own[first]
-        return self._arrange(own, np.arange(len(self.row_at)))
+    @property
+    def read(self) -> np.ndarray:
+        """The slot of each active row, [n]."""
+        return self.slot_of[self.rows]
 
-    def part(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def sit(self, rows: np.ndarray, first: np.ndarray) -> Copies:
+        """Make these the active rows, ``rows[i]`` with the context of ``rows[first[i]]``."""
+        self.rows = rows
+        first, group = np.unique(first, return_inverse=True)
+        return self._seat(self.read[first], group)
+
+    def part(self, tokens: np.ndarray) -> Copies:
         """Give readers of one sequence that go on by different tokens, [n], one each."""
-        own = self.slot_of[self.rows]
-        pairs = self.seat * (int(tokens.max()) + 1) + tokens
+        pairs = self.read * (int(tokens.max()) + 1) + tokens
         _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
-        stays = np.zeros(len(first), dtype=bool)
-        stays[group[own == self.seat]] = True  # the group of the slot's owner
-        leaves = first[~stays]
-        source = np.arange(len(self.row_at))
-        source[own[leaves]] = self.seat[leaves]
-        self.seat = np.where(stays, self.seat[first], own[first])[group]
-        return self._arrange(own, source)
+        return self._seat(self.read[first], group)
 
-    def rise(self, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def rise(self, alive: np.ndarray) -> Copies:
         """Go on with the active rows where ``alive``, bool [n]; the others rest from now on."""
-        own = self.slot_of[self.rows]
-        # A sequence whose owner rests goes to another of its readers, which gives its own slot.
-        owners_first = np.flatnonzero(alive)
-        owners_first = owners_first[(own != self.seat)[owners_first].argsort(kind="stable")]
-        seats, heirs = np.unique(self.seat[owners_first], return_index=True)
-        given = own[owners_first[heirs]]
-        self.row_at[given], self.row_at[seats] = self.row_at[seats], self.row_at[given]
-        self.slot_of[self.row_at] = np.arange(len(self.row_at))
+        self.rows = self.rows[alive]
+        return self._arrange(np.arange(self.slots))
 
-        own = self.slot_of[self.rows]
-        source = np.arange(len(self.row_at))
-        source[own[~alive]] = self.seat[~alive]
-        self.rows, self.seat = self.rows[alive], self.seat[alive]
-        return self._arrange(own[alive], source)
+    def _seat(self, begun, group) -> Copies:
+        """Give each group of active rows a slot.
 
-    def _arrange(self, own, source) -> tuple[np.ndarray, np.ndarray]:
-        """Sort the slots by use; of those whose use is in its place, none is moved.
-
-        own: slots of the active rows.  source: where what belongs into each slot lies now.
+        begun: of each group, the slot that holds the beginning of what it reads, or -1: the first
+        group that begins so has it, the others a copy.  group: of each active row.
         """
-        every = np.arange(len(source))
-        use = np.full(len(source), RESTING)
-        use[own] = FREE
-        use[self.seat] = READ
+        stays = np.zeros(len(begun), dtype=bool)
+        stays[np.unique(begun, return_index=True)[1]] = True
+        stays &= begun >= 0
+        new = self.held + np.arange((~stays).sum())
+        self.slots = max(self.slots, self.held + len(new))
+        source = np.arange(self.slots)
+        source[new] = np.where(begun[~stays] >= 0, begun[~stays], new)
+        slots = begun.copy()
+        slots[~stays] = new
+        self.slot_of[self.rows] = slots[group]
+        return self._arrange(source)
+
+    def _arrange(self, source) -> Copies:
+        """Sort the slots by use; none is moved that lies among those of its use.
+
+        source: of each slot, where what belongs into it lies now.
+        """
+        every, has_slot = np.arange(self.slots), self.slot_of >= 0
+        use = np.full(self.slots, FREE)
+        use[self.slot_of[has_slot]] = RESTING
+        use[self.read] = READ
         wanted = np.sort(use)
         wrong = np.flatnonzero(use != wanted)
-        place = every.copy()  # of slot s, the slot whose owner comes to s
+        place = every.copy()  # of slot s, the slot that comes to s
         place[wrong] = wrong[use[wrong].argsort(kind="stable")]
-        self.row_at = self.row_at[place]
-        self.slot_of[self.row_at] = every
         to = np.empty_like(place)
         to[place] = every
-        self.seat = to[self.seat]
-        self.sequences = int((use == READ).sum())
+        self.slot_of[has_slot] = to[self.slot_of[has_slot]]
+        self.sequences, self.held = np.searchsorted(wanted, [RESTING, FREE]).tolist()
         source = source[place]
         moved = np.flatnonzero((source != every) & (wanted != FREE))
         return source[moved], moved

@@ -4,7 +4,7 @@ All of it was fixed before the first result was seen; `PRIMARY` is what the verd
 everything else is exploratory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -161,10 +161,13 @@ PRIMARY = _grid("sokoban", "grpo")
 """Held-out tasks at T = 0.5: Tax_S(128) and pass@128 of PTGS against fixed and against yoked."""
 
 
-def is_primary(world: str, algorithm: str, rate: float, K: int) -> bool:
-    """Whether the comparison of these runs at budget K is the one that was fixed beforehand."""
+def is_primary(world: str, algorithm: str, rate: float, K: int, seeds: Collection[int]) -> bool:
+    """Whether the comparison at budget K, over these seeds, is the one that was fixed beforehand.
+
+    It is only if the results are the lab's own, of as many steps and tasks as all of it has.
+    """
     known = {(run.world, run.algorithm, run.rate) for run in PRIMARY}
-    return (world, algorithm, rate) in known and K == ATTEMPTS
+    return (world, algorithm, rate) in known and K == ATTEMPTS and set(seeds) == set(SEEDS)
 
 
 RUNS = [

@@ -195,6 +195,12 @@ def differences(
     return pd.DataFrame(rows, columns=[*by, *told])
 
 
+def shared_seeds(table: pd.DataFrame, arm: str, against: str) -> set[int]:
+    """The seeds that both arms were run with; table: as `scores` makes it."""
+    ours, theirs = (set(select(table, sampler=one)["seed"]) for one in (arm, against))
+    return ours & theirs
+
+
 def _counts(cell: pd.DataFrame) -> metrics.Counts:
     return metrics.Counts(cell["c"].to_numpy(), cell["n"].to_numpy())
 

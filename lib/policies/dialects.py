@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,6 +27,19 @@ def after(prompt: str, count: int) -> str:
     while count > len(parts[0]):
         count -= len(parts.pop(0))
     return BREAK.join([parts[0][count:], *parts[1:]])
+
+
+def check_understood(prompt: Sequence[int], tokenizer) -> None:
+    """Refuse a model that does not know the words it is spoken to in, by a conversation's start.
+
+    Raises PolicyError where more than half of the tokens are the unknown one.
+    """
+    unknown = 0 if tokenizer.unk_token_id is None else list(prompt).count(tokenizer.unk_token_id)
+    if unknown > len(prompt) / 2:
+        raise PolicyError(
+            f"{unknown} of the {len(prompt)} tokens of a prompt are unknown to the model: speak to "
+            "it as it was trained to be (--dialect; words is that of the lab's models)"
+        )
 
 
 class Dialect(Protocol):
@@ -122,7 +135,8 @@ class ChatTemplate:
     def __init__(self, tokenizer, *, parser: Parser = "robust", thinking: bool = False):
         if not tokenizer.chat_template:
             raise ValueError(
-                "this tokenizer has no chat template, as base models have none: use the harness"
+                "this tokenizer has no chat template, as base models have none: use the harness "
+                "(--dialect; words for the lab's models)"
             )
         self.tokenizer, self.parser, self.thinking = tokenizer, parser, thinking
         added = tokenizer.added_tokens_decoder.values()

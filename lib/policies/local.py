@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lib.policies.dialects import BREAK, Dialect, after
-from lib.policies.protocol import Context, Key, PolicyError, Reply
+from lib.policies.dialects import BREAK, Dialect, after, check_understood
+from lib.policies.protocol import Context, Key, Reply
 from lib.trajectory import Turn
 
 if TYPE_CHECKING:
@@ -94,8 +94,9 @@ class _Local:
     def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
         prompts = [self.dialect.prompt(context) for context in contexts]
         ids = [self._tokens(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
-        for read in ids:
-            _check_known(read, self.tokenizer)
+        for row, read in zip(rows, ids, strict=True):
+            if row not in self.last:
+                check_understood(read, self.tokenizer)
         completions = self.batch.reply(rows, ids, [self.sampling[row] for row in rows])
         replies = []
         for row, context, prompt, read, written in zip(
@@ -148,16 +149,6 @@ class _Local:
     def _decode(self, tokens: list[int]) -> str:
         return self.tokenizer.decode(
             tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False
-        )
-
-
-def _check_known(read: Sequence[int], tokenizer) -> None:
-    """Refuse to grade a model that does not know the words it is spoken to in."""
-    unknown = 0 if tokenizer.unk_token_id is None else read.count(tokenizer.unk_token_id)
-    if unknown > len(read) / 2:
-        raise PolicyError(
-            f"{unknown} of the {len(read)} tokens of a prompt are unknown to the model: speak to "
-            "it as it was trained to be (--dialect; words is that of the lab's models)"
         )
 
 

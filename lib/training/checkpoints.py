@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,37 +44,57 @@ def agree(out: Path, wanted: dict[str, Any]) -> None:
         ours, theirs = wanted.get(part, {}), there[part]
         for name in sorted(theirs, key=lambda one: (one not in (part, "name", "algorithm"), one)):
             if ours.get(name) != theirs[name]:
-                then, now = _told(theirs[name], ours.get(name))
-                raise ValueError(
-                    f"{out} was begun with {part} {name} = {then}, now it is {now}: choose another "
-                    "folder, or set it back"
-                )
+                differing = _differing(part, {name: theirs[name]}, {name: ours.get(name)})
+                instead = _INSTEAD.get((part, name), "choose another folder, or set it back")
+                raise ValueError(f"{out} was begun with {differing}: {instead}")
 
 
-def _told(then: Any, now: Any) -> tuple[str, str]:
-    """Two settings that differ, as an error shows them; of lists the first difference."""
-    if not (isinstance(then, list) and isinstance(now, list)):
-        return repr(then), repr(now)
-    at = next(
-        (i for i, pair in enumerate(zip(then, now, strict=False)) if pair[0] != pair[1]), None
+_INSTEAD = {
+    ("settings", "steps"): (
+        "the temperatures of PTGS go by how much of a run is done, so its length is fixed when it "
+        "begins. Set it back; or choose another folder, to train from the start or from the model "
+        "that this run saves at its end"
     )
-    at = min(len(then), len(now)) if at is None else at
-    shown = (f"{one[at]!r} at place {at + 1}" if at < len(one) else "" for one in (then, now))
-    return tuple(
-        f"a list of {len(one)}" + (f", {first}" if first else "")
-        for one, first in zip((then, now), shown, strict=True)
-    )
+}
+"""What to do about a setting that differs, where it is more than to choose another folder."""
+
+
+def _differing(name: str, then: Any, now: Any) -> str:
+    """Two settings that differ, as an error shows them: of what holds several, the first."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        key = next(key for key in {**then, **now} if then.get(key, ...) != now.get(key, ...))
+        longer = name if name.split()[-1] == key else f"{name} {key}"
+        return _differing(longer, then.get(key), now.get(key))
+    shown = repr(then), repr(now)
+    if isinstance(then, list) and isinstance(now, list):
+        pairs = enumerate(zip(then, now, strict=False))
+        at = next((i for i, (a, b) in pairs if a != b), min(len(then), len(now)))
+        shown = [
+            f"a list of {len(one)}" + (f", {one[at]!r} at place {at + 1}" if at < len(one) else "")
+            for one in (then, now)
+        ]
+    return f"{name} = {shown[0]}, now it is {shown[1]}"
 
 
 @contextlib.contextmanager
 def alone(out: Path) -> Iterator[None]:
-    """Keep other processes from training in the folder of a begun run meanwhile."""
-    with (out / "run.json").open("rb") as held:
+    """Keep other processes from training in the folder of a begun run meanwhile.
+
+    A run that ends before its first step, because it is refused perhaps, leaves no settings behind:
+    it can be begun again with others.
+    """
+    settings, log = out / "run.json", out / "steps.jsonl"
+    with settings.open("rb") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(f"{out}: another process is training in this folder") from error
-        yield
+        try:
+            yield
+        finally:
+            if not _kept(out) and log.exists() and not log.stat().st_size:
+                log.unlink()
+                settings.unlink()
 
 
 def save(out: Path, step: int, learner: Learner, sampler: Sampler) -> None:
@@ -116,16 +136,19 @@ def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
             with _whole(kept[-1] / f"{name}.safetensors") as path, torch.no_grad():
                 tensors = load_file(path)
                 _check_alike(tensors, parameters)
+                trained = {
+                    key
+                    for key, parameter in parameters.items()
+                    if not torch.equal(tensors[key].to(parameter), parameter)
+                }
                 for key, parameter in parameters.items():
                     parameter.copy_(tensors[key])
             with _whole(kept[-1] / f"{name}.optimizer.pt") as path:
                 # Its settings are those of the run, which run.json has agreed on.
                 settings = optimizer.state_dict()["param_groups"]
-                state = torch.load(path, weights_only=True)["state"]
+                state = torch.load(path, map_location="cpu", weights_only=True)["state"]
+                _check_moments(state, parameters, trained)
                 optimizer.load_state_dict({"state": state, "param_groups": settings})
-                for parameter, moments in optimizer.state.items():
-                    for key in ("exp_avg", "exp_avg_sq"):
-                        _check_alike({key: moments[key]}, {key: parameter})
         with _whole(kept[-1] / "sampler.json") as path:
             sampler.restore(json.loads(path.read_text(encoding="utf-8")))
         for old in kept[:-1]:  # a kill came before its removal
@@ -134,9 +157,37 @@ def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
     return step
 
 
+def _check_moments(
+    state: Mapping[int, Mapping[str, torch.Tensor]],
+    parameters: Mapping[str, torch.Tensor],
+    trained: Collection[str],
+) -> None:
+    """Refuse an optimizer's state that is not of these parameters, or lacks one it has `trained`.
+
+    One that never had a gradient, and so still is as the run began with it, has no state.
+    """
+    names = dict(enumerate(parameters))
+    found = {
+        f"{kind} of {names.get(number, f'parameter {number}')}": moment
+        for number, moments in state.items()
+        for kind, moment in moments.items()
+    }
+    wanted = {}
+    for number, name in names.items():
+        if number in state or name in trained:
+            wanted[f"step of {name}"] = torch.zeros(())
+            wanted |= {f"{kind} of {name}": parameters[name] for kind in ("exp_avg", "exp_avg_sq")}
+    _check_alike(found, wanted)
+
+
 def _check_alike(found: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]) -> None:
-    for name in sorted(found.keys() | wanted.keys()):
-        shapes = [tuple(one[name].shape) if name in one else None for one in (found, wanted)]
+    if lacking := sorted(wanted.keys() - found.keys()):
+        more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
+        raise ValueError(f"it lacks {lacking[0]}{more}")
+    if foreign := sorted(found.keys() - wanted.keys()):
+        raise ValueError(f"it has {foreign[0]}, which is not of this run")
+    for name in sorted(found):
+        shapes = tuple(found[name].shape), tuple(wanted[name].shape)
         if shapes[0] != shapes[1]:
             raise ValueError(f"{name} has the shape {shapes[0]}, in this run it is {shapes[1]}")
         if not found[name].isfinite().all():

@@ -188,7 +188,10 @@ def read_log(path: str | Path) -> list[dict[str, Any]]:
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"no step log at {path}: a training run writes it as steps.jsonl")
+        told = "it is a folder, give the file in it" if path.is_dir() else "there is no such file"
+        raise FileNotFoundError(
+            f"no step log at {path}: {told}; a training run writes it as steps.jsonl"
+        )
     lines = path.read_bytes().splitlines(keepends=True)
     whole = [line for line in lines if line.endswith(b"\n")]
     return [_step(path, number, line) for number, line in enumerate(whole, 1)]

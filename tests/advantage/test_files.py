@@ -315,6 +315,14 @@ def test_another_dialect_than_the_manifest_tells_of_is_refused(file, tmp_path, c
     )
 
 
+@pytest.mark.parametrize("dialect", ["harness", "plain"])
+def test_a_dialect_that_the_model_does_not_know_is_refused(file, tmp_path, capsys, dialect):
+    text = ["--tokens", "text", "--dialect", dialect]
+    assert main(command(file, tmp_path / "scores", *text)) == 2
+    assert "tokens of a prompt are unknown to the model: speak to it" in capsys.readouterr().err
+    assert not (tmp_path / "scores").exists()
+
+
 @pytest.mark.slow
 def test_two_processes_give_what_one_gives(file, whole, tmp_path):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(lib.ROOT)}

@@ -7,6 +7,7 @@ processor seconds less so.
 
 import argparse
 import contextlib
+import gc
 import itertools
 import multiprocessing
 import os
@@ -33,6 +34,7 @@ from lib.words import Words, read_calls
 
 WORLD = "sokoban"
 BASE = plan.DATA / "models" / plan.Base(world=WORLD).name
+POST = plan.DATA / "models" / "sokoban-0.25M-grpo-fixed-0.0003-0"
 
 
 def main():
@@ -185,14 +187,17 @@ def evaluation(processes: int = 2, repeats: int = 4) -> list[tuple]:
     """Rollouts a second of processes of one thread each, side by side, as the lab evaluates."""
     spawn = multiprocessing.get_context("spawn")
     together = spawn.Barrier(processes)
+    rows = []
     with spawn.Pool(processes, _begin, (together,)) as pool:
-        found = pool.map(_evaluate, [repeats] * processes, chunksize=1)
-    wall = sum(max(rate[0] for rate in one) for one in found)
-    cpu = max(rate[1] for one in found for rate in one)
-    return [
-        (f"evaluation, rollouts/s of {processes} processes", wall, 400, 800),
-        ("evaluation, rollouts a processor second", cpu, "", ""),
-    ]
+        for name, model in {"base": BASE, "post-trained": POST}.items():
+            found = pool.starmap(_evaluate, [(model, repeats)] * processes, chunksize=1)
+            wall = sum(max(rate[0] for rate in one) for one in found)
+            cpu = max(rate[1] for one in found for rate in one)
+            rows += [
+                (f"evaluation of the {name}, rollouts/s of {processes} processes", wall, 400, 800),
+                (f"evaluation of the {name}, rollouts a processor second", cpu, "", ""),
+            ]
+    return rows
 
 
 def _begin(barrier):
@@ -200,12 +205,13 @@ def _begin(barrier):
     together = barrier
     torch.set_num_threads(1)
     logging.disable_progress_bar()
+    gc.freeze()
 
 
-def _evaluate(repeats):
+def _evaluate(model, repeats):
     """Rollouts a second and a processor second, of each repeat."""
     world = plan.world(WORLD, "test", plan.TASKS)
-    policy = open_policy(BASE, WORLD, 0.5)
+    policy = open_policy(model, WORLD, 0.5)
     tasks = world.tasks()[:8]
     evaluate(policy, world, tasks, 4, seed=0)
     rates = []

@@ -10,27 +10,29 @@ class Held:
     """Slots that hold lists of tokens, beside what each row ought to find."""
 
     def __init__(self, rows):
-        self.seats = Seats(rows)
-        self.slots = [[] for _ in range(rows)]
+        self.seats, self.slots = Seats(rows), []
         self.meant = [[] for _ in range(rows)]
 
     def copy(self, sources, targets):
+        self.slots += [[] for _ in range(self.seats.slots - len(self.slots))]
         for target, held in zip(targets, [list(self.slots[s]) for s in sources], strict=True):
             self.slots[target] = held
 
     def begin(self, rows, contexts):
-        seen = {}
-        first = [seen.setdefault(tuple(context), i) for i, context in enumerate(contexts)]
+        self.slots[self.seats.held :] = []
+        before = [self.slots[s] if s >= 0 else [] for s in self.seats.slot_of[rows]]
+        first = [contexts.index(context) for context in contexts]
         self.copy(*self.seats.sit(np.array(rows), np.array(first)))
-        self.slots[self.seats.sequences : len(rows)] = ["lost"] * (len(rows) - self.seats.sequences)
-        for row, slot, context in zip(rows, self.seats.seat, contexts, strict=True):
+        for i, slot in zip(first, self.seats.read, strict=True):
+            assert self.slots[slot] == before[i]
+        for row, slot, context in zip(rows, self.seats.read.tolist(), contexts, strict=True):
             self.slots[slot], self.meant[row] = list(context), list(context)
         self.check()
 
     def step(self, tokens):
         self.copy(*self.seats.part(np.array(tokens)))
         for slot in range(self.seats.sequences):
-            (token,) = {t for t, s in zip(tokens, self.seats.seat, strict=True) if s == slot}
+            (token,) = {t for t, s in zip(tokens, self.seats.read, strict=True) if s == slot}
             self.slots[slot].append(token)
         for row, token in zip(self.seats.rows, tokens, strict=True):
             self.meant[row].append(token)
@@ -41,14 +43,10 @@ class Held:
         self.check()
 
     def check(self):
-        active = self.seats.rows.tolist()
-        for row, slot in zip(active, self.seats.seat, strict=True):
+        for row, slot in zip(self.seats.rows, self.seats.read, strict=True):
             assert self.slots[slot] == self.meant[row]
-        assert set(self.seats.seat) == set(range(self.seats.sequences))
-        assert set(self.seats.row_at[: len(active)]) == set(active)
-        for slot in range(len(active), len(self.slots)):
-            assert self.slots[slot] == self.meant[self.seats.row_at[slot]]
-        assert self.seats.row_at[self.seats.slot_of].tolist() == list(range(len(self.slots)))
+        assert set(self.seats.read) == set(range(self.seats.sequences))
+        assert set(self.seats.slot_of) - {-1} == set(range(self.seats.held))
 
 
 def test_rows_of_one_context_read_one_sequence_until_their_tokens_differ():
@@ -61,16 +59,27 @@ def test_rows_of_one_context_read_one_sequence_until_their_tokens_differ():
     assert held.seats.sequences == 4
 
 
-def test_a_row_that_ends_leaves_its_sequence_to_those_that_go_on():
+def test_rows_that_rest_with_one_context_hold_one_slot():
     held = Held(3)
     held.begin([0, 1, 2], [[7], [7], [7]])
     held.keep([False, True, True])
     held.step([1, 1])
-    assert (held.seats.sequences, held.meant) == (1, [[7], [7, 1], [7, 1]])
+    held.keep([False, False])
+    assert (held.seats.held, held.slots[0]) == (1, [7, 1])
+    assert held.meant == [[7], [7, 1], [7, 1]]
+
+
+def test_a_row_that_comes_back_finds_what_it_has_read_though_others_went_on():
+    held = Held(2)
+    held.begin([0, 1], [[7], [7]])
+    held.keep([False, True])
+    held.step([1])
+    held.begin([0, 1], [[7, 2], [7, 1, 2]])
+    assert held.seats.sequences == 2
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_whatever_rows_do_each_finds_what_it_has_read(seed):
+def test_whatever_rows_do_each_reads_what_is_its_own(seed):
     random = np.random.default_rng(seed)
     held = Held(9)
     for _ in range(6):
