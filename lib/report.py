@@ -292,6 +292,12 @@ def _meaning(tax) -> list[str]:
 
 def _crossing(tax) -> str:
     k, share = tax.crossover[0], tax.crossover.probability
+    if k == 1:
+        found = tables.shown_crossover(tax.crossover)
+        return (
+            f"The base is ahead from the first attempt on, k\\* = {found}: the post-trained arm is "
+            "worse from the start, and nothing to overtake"
+        )
     often = "" if np.isnan(share) else f" (in {share:.0%} of resamples it does)"
     if not np.isfinite(k):
         return f"The base does not overtake within {tax.K} attempts{often}"
@@ -330,7 +336,8 @@ _HOW_TO_READ = f"""\
   It changes with K: compare it at one K only, and K = 1 has none. Where none was chosen, K is the
   fewest scored attempts of a task, in both arms ({claims.LARGEST_DEFAULT_K} at most).
 - k\\* is the budget from which the base's coverage stays ahead, *none* where it does not within K:
-  [1, none] is an interval from the first attempt on to beyond K.
+  [1, none] is an interval from the first attempt on to beyond K. Where it is 1, the post-trained
+  arm is worse from the start, and is not overtaken.
 - Intervals come from a thousand resamples: as many tasks drawn from the tasks, with repetition, and
   everything measured again. "In N% of resamples" says in how many the base overtakes. "Within
   chance" is what has zero in its interval.

@@ -85,12 +85,13 @@ def agreement_table(
 
 
 def _agreement(found: claims.Agreement) -> dict[str, str]:
-    interval = "-" if np.isnan(found.low) else f"{found.low:.2f} to {found.high:.2f}"
+    digits = claims.decimals(found.low, found.high, 2)
+    ends = (number(end, digits) for end in (found.low, found.high))
     return {
         "Spearman": number(found.rho, 2),
         "sd over splits": number(found.sd, 2),
         "pass@1 gap out": number(found.partial, 2),
-        "95 % interval": interval,
+        "95 % interval": "-" if np.isnan(found.low) else " to ".join(ends),
         "one pair left out": f"{number(found.least, 2)} to {number(found.most, 2)}",
     }
 
@@ -133,11 +134,15 @@ def budget_table(tax: metrics.SharpeningTax) -> pd.DataFrame:
 def shown(band: metrics.Band, digits: int = 3) -> str:
     """An estimate and its interval as text; a dash where it is undefined.
 
-    >>> shown(metrics.Band(0.0732, 0.0464, 0.1))
-    '0.073 [0.046, 0.100]'
+    digits: decimals, or more where an end of the interval that is off zero would else be shown as
+    zero.
+
+    >>> shown(metrics.Band(0.0732, 0.0464, 0.1)), shown(metrics.Band(0.01, 0.0002, 0.019))
+    ('0.073 [0.046, 0.100]', '0.0100 [0.0002, 0.0190]')
     """
     if np.isnan(band.value):
         return "-"
+    digits = claims.decimals(band.low, band.high, digits)
     value, low, high = (number(part, digits) for part in band)
     return value if np.isnan(band.low) else f"{value} [{low}, {high}]"
 

@@ -50,6 +50,22 @@ def test_a_sharpened_arm_pays_and_is_overtaken_and_polarised():
     assert next(v for s, v in made.items() if "polarises" in s) == "holds"
 
 
+def test_a_base_that_is_ahead_from_the_start_overtakes_nothing():
+    shapes = {
+        ("P", "x"): (BROAD, SHARP),
+        ("P", "w"): (BROAD, (0.3, 4)),
+        ("Q", "w"): (BROAD, (0.3, 4)),
+    }
+    whole, of_p, of_q = claims.coverage_crossover(claims.study(table(shapes), n_boot=40))
+    assert (whole.value, whole.of) == (of_p.value, of_p.of) == (1, 1)
+    assert "worse from the start, nothing to overtake: P on w, Q on w" in whole.why
+    assert "worse from the start, nothing to overtake: w" in of_p.why
+    assert (of_q.verdict, of_q.why) == (
+        "not tested here",
+        "worse from the start, nothing to overtake: w",
+    )
+
+
 def test_swapped_arms_are_contradicted():
     swapped = claims.study(table({("P", b): (SHARP, BROAD) for b in "xyz"}, tasks=150), n_boot=200)
     assert claims.tax_positive(swapped).verdict == "contradicted"
@@ -98,6 +114,14 @@ def counted(*effects):
 
     claim = _count_claim(cases(*effects), "most", "", "")
     return claim.value, claim.low, claim.high, claim.verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "bound", "shown"), [(0.0002, 0.0, "0.0002 to 0.6000"), (0.498, 0.5, "0.498 to 0.600")]
+)
+def test_an_end_off_the_bound_is_not_shown_on_it(low, bound, shown):
+    claim = claims.Claim("c", 0.55, low, 0.6, "", "holds", "", bound=bound)
+    assert claim.row()["interval"] == shown
 
 
 def test_a_count_is_bounded_by_the_cases_that_are_sure():

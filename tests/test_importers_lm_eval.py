@@ -101,8 +101,60 @@ def test_runs_of_one_task_by_other_metrics_are_refused(tmp_path):
     samples(tmp_path, row())
     other = row(metrics=["f1"], f1=0.0, exact_match="drop")
     samples(tmp_path, other, date="_2026-01-02T00-00-00")
-    with pytest.raises(OutcomesError, match=r"several metrics \('exact_match', 'f1'\)"):
+    with pytest.raises(OutcomesError, match="not all files have a metric in common: 'exact_match'"):
         importers.load(tmp_path, reruns="attempts")
+
+
+def two_filters(folder, task="sums"):
+    named = ("strict-match", "flexible-extract")
+    return samples(folder, *(row(doc, filter=name) for name in named for doc in (0, 1)), task=task)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, r"filter 'flexible-extract' scores 1 of 1 .*several filters"),
+        ("none", r"no filter 'none'; it has 'strict-match', 'flexible-extract'"),
+    ],
+)
+def test_a_file_of_several_filters_says_which_it_has_and_how_to_choose(tmp_path, given, said):
+    path = two_filters(tmp_path)
+    for log in (path, tmp_path):
+        with pytest.raises(OutcomesError, match=said) as error:
+            importers.load(log, filter=given)
+        assert path.name in str(error.value)
+        assert '. Choose one: filter="strict-match" (on the command' in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "not all files have a filter in common"),
+        ("none", "not all files have the filter 'none'"),
+        ("other", "no filter 'other' in any file, and not all files have a filter in common"),
+    ],
+)
+def test_files_without_a_filter_in_common_are_to_be_put_apart(tmp_path, given, said):
+    two_filters(tmp_path, task="gsm8k")
+    samples(tmp_path, row(), task="sums")
+    told = (
+        r"'strict-match', 'flexible-extract' in samples_gsm8k\S+; 'none' in samples_sums\S+\. Put"
+    )
+    with pytest.raises(OutcomesError, match=f"{said}: {told}"):
+        importers.load(tmp_path, filter=given)
+
+
+def test_a_filter_that_all_files_have_is_proposed(tmp_path):
+    two_filters(tmp_path, task="gsm8k")
+    samples(tmp_path, row(filter="flexible-extract"), task="sums")
+    with pytest.raises(OutcomesError, match='Choose one: filter="flexible-extract"'):
+        importers.load(tmp_path)
+
+
+def test_a_choice_with_a_blank_is_quoted_for_the_command_line(tmp_path):
+    path = samples(tmp_path, old(0, 1.0))
+    with pytest.raises(OutcomesError, match="--choose 'filter=not recorded'"):
+        importers.load(path, filter="none")
 
 
 @pytest.mark.parametrize("score", [math.nan, None])

@@ -128,6 +128,13 @@ def test_the_headline_gives_the_change_of_pass_at_1_and_the_gap_with_intervals(t
     assert "Coverage pass@8 fell: the gap, base minus post, is 0.375 [" in text
 
 
+def test_a_base_that_is_ahead_from_the_start_is_said_to_overtake_nothing(tmp_path):
+    files = counted(tmp_path / "b.jsonl", [6] * 40), counted(tmp_path / "p.jsonl", [1, 0] * 20)
+    text = report.write_report(*files, out=tmp_path / "out").read_text().partition("## How")[0]
+    assert "ahead from the first attempt on, k\\* = 1 [1, 1]: the post-trained arm is worse" in text
+    assert "% of resamples" not in text
+
+
 def test_brackets_are_explained_where_there_are_some(page, tmp_path):
     lists = (EXAMPLES / "lists" / f"{arm}.jsonl" for arm in ("base", "post"))
     few = report.write_report(*lists, out=tmp_path)
@@ -232,6 +239,9 @@ def test_a_file_of_other_arms_is_refused(tmp_path):
         ((0.5, np.nan, np.nan), "0.500"),
         ((np.nan, np.nan, np.nan), "-"),
         ((-0.0001, -0.2, 0.1), "0.000 [-0.200, 0.100]"),
+        ((0.01, 0.0002, 0.019), "0.0100 [0.0002, 0.0190]"),
+        ((-0.01, -0.019, -0.00004), "-0.01000 [-0.01900, -0.00004]"),
+        ((0.01, 1e-17, 0.019), "0.010 [0.000, 0.019]"),
     ],
 )
 def test_numbers_are_shown_with_their_interval(band, text):

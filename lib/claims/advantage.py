@@ -66,6 +66,7 @@ def _discriminates(cell, scores, n_boot, seed):
             published=f"shown as a figure, {OTHER}",
             verdict=verdict(band.low, band.high, 0.5),
             why="AUROC, 0.5 is chance",
+            bound=0.5,
         )
 
 

@@ -18,7 +18,8 @@ class Claim:
 
     value, low, high: the estimate and its 95 % interval, NaN where there is none.
     of: the number of cases, where value counts cases.  published: the figure as printed, if any.
-    digits: decimals that are shown.
+    digits: decimals that are shown, or more where an end of the interval would else be shown on the
+    bound that it is off.  bound: what the verdict compares the interval with.
     """
 
     statement: str
@@ -30,6 +31,7 @@ class Claim:
     why: str
     of: int | None = None
     digits: int = 2
+    bound: float = 0.0
 
     def row(self) -> dict[str, str]:
         """The claim as it is shown: one string a column."""
@@ -47,7 +49,8 @@ class Claim:
     def _shown(self, number: float) -> str:
         if np.isnan(number):
             return "-"
-        text = f"{number:.{0 if self.of else self.digits}f}"
+        digits = 0 if self.of else decimals(self.low, self.high, self.digits, self.bound)
+        text = f"{number:.{digits}f}"
         return text.removeprefix("-") if float(text) == 0 else text
 
 
@@ -73,6 +76,21 @@ class ClaimTable(list):
             "text/html": rows.to_html(index=False, border=0, justify="left"),
             MIME: json.loads(rows.to_json(orient="records")),
         }
+
+
+def decimals(low: float, high: float, least: int, bound: float = 0.0) -> int:
+    """How many decimals show an interval's ends off a bound where they are: at least `least`.
+
+    An end within 1e-12 of the bound lies on it, and NaN is no end.
+
+    >>> decimals(0.0002, 0.019, 3), decimals(0.0, 0.019, 3), decimals(0.498, 0.6, 2, bound=0.5)
+    (4, 3, 3)
+    """
+    digits = least
+    for end in (low, high):
+        while abs(end - bound) > MARGIN and round(end, digits) == round(bound, digits):
+            digits += 1
+    return digits
 
 
 def verdict(low: float, high: float, bound: float) -> str:

@@ -198,16 +198,24 @@ def _of_each(path, found, given, what) -> dict[Path, str]:
     of_tasks = {(_task(file), name) for file, names in found.items() for name in names}
     if given is None and all(found.values()) and len(of_tasks) == len({t for t, _ in of_tasks}):
         return {file: name for file, (name,) in found.items()}
-    unlike = len({tuple(names) for names in found.values()}) > 1
-    place = f"{path} ({_listing(found)})" if unlike else str(path)
-    names = [name for names in found.values() for name in names]
-    given = choose(names, given, what, what, place)
-    if any(given not in names for names in found.values()):
+    place = str(path) if path in found else f"{path} ({_listing(found)})"
+    names = _those_of_all_first(found, given, what, path)
+    return dict.fromkeys(found, choose(names, given, what, what, place))
+
+
+def _those_of_all_first(found, given, what, path) -> list[str]:
+    """The names in the files, those that all have first; an error where that leaves no choice."""
+    names = dict.fromkeys(name for names in found.values() for name in names)
+    of_all = [name for name in names if all(name in names for names in found.values())]
+    if names and given not in of_all and (given in names or not of_all):
+        lacking = f"the {what} {given!r}" if given in names else f"a {what} in common"
+        none = "" if given in (None, *names) else f"no {what} {given!r} in any file, and "
+        choice = "Choose one that all have, or put" if of_all else "Put"
         raise OutcomesError(
-            f"{path}: not all files have the {what} {given!r}: {_listing(found)}. Choose one that "
-            "all have, or put the files of each into a folder of their own."
+            f"{path}: {none}not all files have {lacking}: {_listing(found)}. {choice} the files of "
+            "each into a folder of their own."
         )
-    return dict.fromkeys(found, given)
+    return list(dict.fromkeys([*of_all, *names]))
 
 
 def _scored_by(metrics, filters) -> str:
@@ -291,7 +299,7 @@ def _chosen(files, filters, report, asked, benchmark):
     first = {}
     for file in files:
         of, inside = benchmark or _task(file), f"{_task(file)}/" if apart else ""
-        for read in _of_filter(file, filters[file], report, asked):
+        for read in _of_filter(file, filters[file], report, files, asked):
             key = of, f"{inside}{read.doc}"
             known, place = first.setdefault(key, (read.document, read.place))
             if not one_document(known, read.document):
@@ -305,7 +313,7 @@ def _chosen(files, filters, report, asked, benchmark):
             yield _Row(read, file, *key)
 
 
-def _of_filter(file, filter, report, asked):
+def _of_filter(file, filter, report, files, asked):
     """What the rows of a filter tell; rows of one that is not told must be one a document."""
     alike, judged = Alike("metrics", "filter", "target", "doc_hash"), Alike(typed=["target"])
     listed, met, settings = None, set(), None
@@ -315,7 +323,9 @@ def _of_filter(file, filter, report, asked):
         if name != filter:
             if not asked:
                 place = f"{file} ({_scored_of_each(file)})"
-                choose(_filters(file), None, "filter", "filter", place)
+                found = {one: _filters(one) for one in files}
+                names = _those_of_all_first(found, None, "filter", file)
+                choose(names, None, "filter", "filter", place)
             report.skipped[f"rows of the filter {name!r}"] += 1
             continue
         read = Responses(row, place)

@@ -1,5 +1,6 @@
 """How reports and errors of the importers say things."""
 
+import shlex
 from typing import Any
 
 
@@ -18,4 +19,5 @@ def shortened(files: list[str]) -> str:
 def option(name: str, value: Any) -> str:
     """How a reader of logs is told to choose something, in Python and on the command line."""
     spelled = f'"{value}"' if isinstance(value, str) else value
-    return f"{name}={spelled} (on the command line: --choose {name}={value})"
+    typed = shlex.quote(f"{name}={value}")
+    return f"{name}={spelled} (on the command line: --choose {typed})"
