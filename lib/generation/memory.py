@@ -128,8 +128,8 @@ class SharedMemory:
         self.slots.extend(self.seats.slots)
         self.cached += [[] for _ in range(self.seats.slots - len(self.cached))]
         self.slots.copy(sources, targets)
-        copies = [list(self.cached[source]) for source in sources]
-        for target, copy in zip(targets, copies, strict=True):
+        copies = [self.cached[source].copy() for source in sources.tolist()]
+        for target, copy in zip(targets.tolist(), copies, strict=True):
             self.cached[target] = copy
 
     def _of_rows(self, logits):
