@@ -275,7 +275,8 @@ def _scoring_settings(arguments, policy, reference, dialect, context):
 
 _GOING_ON = {
     collect: ": the same command goes on with what is not finished",
-    train: ": the same command goes on from the last checkpoint, a minute old at most",
+    train: ": the same command goes on from the last checkpoint, a minute old at most, or from "
+    "the start",
     score: ": the same command goes on with what is not scored",
 }
 

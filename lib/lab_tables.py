@@ -167,9 +167,26 @@ def rates_in_words(scores: pd.DataFrame, measure: str) -> str:
     widest = (arms.max() - arms.min()).max()
     return (
         f"{measure}: at {low:g} minus at {high:g}, {apart.min():+.3f} to {apart.max():+.3f} over "
-        f"{len(arms)} arms; between arms at one rate, {widest:.3f} at most (means of "
-        f"{len(wide) / len(arms):.3g} seeds)."
+        f"{', '.join(arms.index)}; between these at one rate, {widest:.3f} at most (means of "
+        f"{len(wide) / len(arms):.3g} seeds): "
+        + ("the rate decides more." if apart.abs().min() > widest else "neither decides alone.")
     )
+
+
+def sizes_in_words(evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int) -> str:
+    """The base of each size at T = 0.5, and how many of its runs are worse from the first attempt.
+
+    A line a size of these runs, which are of one world; held-out tasks.
+    """
+    scores, said = of_runs(results.scores(evaluations, K=K), runs), []
+    for size, part in scores.groupby("size", sort=False):
+        bases = results.base_scores(evaluations, K=K, world=part["world"].iloc[0], size=size)
+        base = bases[bases["temperature"] == 0.5].mean(numeric_only=True)
+        said.append(
+            f"{size}: base pass@1 {base['pass@1']:.3f}, pass@{K} {base[f'pass@{K}']:.3f}; "
+            f"{(part['crossover'] == 1).sum()} of {len(part)} runs are below it from k = 1 on."
+        )
+    return "\n".join(said)
 
 
 def off_zero(found: pd.DataFrame) -> str:

@@ -227,9 +227,15 @@ def test_differences_name_what_is_primary_and_what_was_not_run(monkeypatch):
 def test_rates_are_set_against_arms():
     slow = SCORES.assign(rate=1e-4, **{"pass@1": SCORES["pass@1"] - 0.1})
     said = lab_tables.rates_in_words(pd.concat([SCORES, slow]), "pass@1")
-    assert "at 0.0001 minus at 0.0003, -0.100 to -0.100 over 3 arms" in said
-    assert "0.250 at most (means of 3 seeds)" in said
+    assert "at 0.0001 minus at 0.0003, -0.100 to -0.100 over fixed, ptgs, yoked;" in said
+    assert "0.250 at most (means of 3 seeds): neither decides alone." in said
     assert "No arm is run at two" in lab_tables.rates_in_words(SCORES, "pass@1")
+
+
+def test_runs_below_their_base_from_the_first_attempt_are_counted():
+    said = lab_tables.sizes_in_words(TABLE, lab_runs.runs(), 8)
+    assert said.startswith("0.25M: base pass@1 0.")
+    assert said.endswith(" runs are below it from k = 1 on.")
 
 
 def test_intervals_off_zero_are_counted_and_named():

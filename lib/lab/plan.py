@@ -1,7 +1,8 @@
 """What the lab runs: worlds, bases, trainings and evaluations, in the order of their importance.
 
-All of it was fixed before the first result was seen; `PRIMARY` is what the verdict is about, and
-everything else is exploratory.
+The runs and their evaluations were fixed before the first result was seen; pilots, the lake and
+what scores attempts came later. `PRIMARY` is what the verdict is about, and everything else is
+exploratory.
 """
 
 from collections.abc import Collection, Sequence

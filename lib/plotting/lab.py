@@ -288,7 +288,7 @@ def plot_sizes(scores, measure: str, *, top: float = np.inf, ax: Axes | None = N
     ax.xaxis.set_major_locator(FixedLocator(list(medians.index)))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xticklabels([f"{count / 1e6:g} M" for count in medians.index])
-    ax.set(xlabel="parameters", ylabel=measure)
+    ax.set(xlabel="parameters; line: medians", ylabel=measure)
     return ax
 
 
