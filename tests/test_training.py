@@ -436,6 +436,29 @@ def test_a_run_that_was_refused_at_its_first_step_can_be_begun_otherwise(
     assert len(log) == 6
 
 
+def begun(out, ends):
+    """Begin a run that ends so before its first step."""
+    checkpoints.agree(out, {"settings": {}})
+    with checkpoints.alone(out):
+        (out / "steps.jsonl").touch()
+        raise ends
+
+
+def test_a_run_that_another_process_gave_up_is_not_begun_in_its_ruins(tmp_path):
+    with pytest.raises(RuntimeError, match="refused"):
+        begun(tmp_path, RuntimeError("refused"))
+    assert not any(tmp_path.iterdir())
+    gone = checkpoints.alone(tmp_path)
+    with pytest.raises(ValueError, match="has just given this run up, try again"):
+        gone.__enter__()
+
+
+def test_a_run_that_is_stopped_keeps_its_settings(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        begun(tmp_path, KeyboardInterrupt())
+    assert (tmp_path / "run.json").exists()
+
+
 def test_a_task_that_is_no_string_is_named(base, tmp_path):
     class Numbered(lettered.Letters):
         def tasks(self):

@@ -55,6 +55,7 @@ def main() -> int:
     left = [one for one in plan.WORK if not work.is_done(one)]
     print(f"{len(left)} of {len(plan.WORK)} pieces of work are left", flush=True)
     if not left:
+        work.gather()  # a kill may have come before the last piece's results were written here
         return 0
     print("This may be stopped at any moment: make lab goes on where it was", flush=True)
     spawn = multiprocessing.get_context("spawn")

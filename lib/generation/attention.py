@@ -74,7 +74,7 @@ class Slots:
         more = number - len(self.length)
         if more > 0:
             shape = list(self.store.shape)
-            shape[2] = more + number // 2
+            shape[2] = more + len(self.length) // 2
             self.store = torch.cat([self.store, self.store.new_zeros(shape)], 2)
             self.length, self.offset = (
                 np.append(column, np.zeros(shape[2], dtype=np.int64))

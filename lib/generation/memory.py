@@ -199,7 +199,7 @@ class SharedMemory:
         tokens = np.zeros((len(sequences), width), dtype=np.int64)
         tokens[np.arange(width) >= padding[:, None]] = list(chain.from_iterable(sequences))
         tokens = torch.from_numpy(tokens).to(slots.store.device)
-        extent = int(slots.length[low:high].max()) + width
+        extent = int((slots.length[low:high] - padding).max()) + width
         slots.grow(extent)
         columns = max(16, min(PASS_WIDTH, PASS_SCORES // extent))
         for start in range(0, width, columns):

@@ -14,8 +14,8 @@ class Seats:
     """Slots of sequences, and the slot of each row; rows with the same context have the same one.
 
     The first ``sequences`` slots are read by the active ``rows``. Up to ``held`` come those that
-    only rows at rest have; what such a row has read is the beginning of what its slot holds, unless
-    another row has since taken the slot over. From ``held`` on slots are free.
+    only rows at rest have. What a row has read is the beginning of what its slot holds: others may
+    have gone on from there. From ``held`` on slots are free.
     """
 
     def __init__(self, rows: int):
@@ -32,7 +32,9 @@ class Seats:
         """Make these the active rows, ``rows[i]`` with the context of ``rows[first[i]]``."""
         self.rows = rows
         first, group = np.unique(first, return_inverse=True)
-        return self._seat(self.read[first], group)
+        resting = np.delete(self.slot_of, rows)
+        begun = self.read[first]
+        return self._seat(begun, group, np.isin(begun, resting))
 
     def part(self, tokens: np.ndarray) -> Copies:
         """Give readers of one sequence that go on by different tokens, [n], one each."""
@@ -42,22 +44,23 @@ class Seats:
             return _NONE
         pairs = self.read * (int(tokens.max()) + 1) + tokens
         _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
-        return self._seat(self.read[first], group)
+        return self._seat(self.read[first], group, np.zeros(len(first), dtype=bool))
 
     def rise(self, alive: np.ndarray) -> Copies:
         """Go on with the active rows where ``alive``, bool [n]; the others rest from now on."""
         self.rows = self.rows[alive]
         return self._arrange(np.arange(self.slots))
 
-    def _seat(self, begun, group) -> Copies:
+    def _seat(self, begun, group, taken) -> Copies:
         """Give each group of active rows a slot.
 
         begun: of each group, the slot that holds the beginning of what it reads, or -1: the first
-        group that begins so has it, the others a copy.  group: of each active row.
+        group that begins so has it, unless it is taken, the others a copy.
+        group: of each active row.
         """
         stays = np.zeros(len(begun), dtype=bool)
         stays[np.unique(begun, return_index=True)[1]] = True
-        stays &= begun >= 0
+        stays &= (begun >= 0) & ~taken
         new = self.held + np.arange((~stays).sum())
         self.slots = max(self.slots, self.held + len(new))
         source = np.arange(self.slots)

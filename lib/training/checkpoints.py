@@ -33,8 +33,8 @@ def agree(out: Path, wanted: dict[str, Any]) -> None:
     """
     path = out / "run.json"
     wanted = json.loads(json.dumps(wanted))
-    orphans = [*out.glob("steps.jsonl"), *_kept(out)]
-    if orphans and not path.exists():
+    orphans = [] if path.exists() else [*out.glob("steps.jsonl"), *_kept(out)]
+    if orphans and not path.exists():  # not even now: another process may have begun meanwhile
         raise ValueError(
             f"{path} is missing beside {orphans[0].name}: put it back, or choose another folder"
         )
@@ -80,21 +80,33 @@ def _differing(name: str, then: Any, now: Any) -> str:
 def alone(out: Path) -> Iterator[None]:
     """Keep other processes from training in the folder of a begun run meanwhile.
 
-    A run that ends before its first step, because it is refused perhaps, leaves no settings behind:
-    it can be begun again with others.
+    A run that is refused before its first step leaves no settings behind, if none were there: it
+    can be begun again with others.
     """
     settings, log = out / "run.json", out / "steps.jsonl"
-    with settings.open("rb") as held:
+    try:
+        held = settings.open("rb")
+    except FileNotFoundError as error:
+        raise _given_up(out) from error
+    with held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(f"{out}: another process is training in this folder") from error
+        if not settings.exists() or not os.path.samestat(os.fstat(held.fileno()), settings.stat()):
+            raise _given_up(out)
+        new = not log.exists()
         try:
             yield
-        finally:
-            if not _kept(out) and log.exists() and not log.stat().st_size:
+        except Exception:
+            if new and not _kept(out) and log.exists() and not log.stat().st_size:
                 log.unlink()
                 settings.unlink()
+            raise
+
+
+def _given_up(out: Path) -> ValueError:
+    return ValueError(f"{out}: another process has just given this run up, try again")
 
 
 def save(out: Path, step: int, learner: Learner, sampler: Sampler) -> None:

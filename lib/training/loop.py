@@ -295,8 +295,8 @@ def _measures(scores: Scores, episodes: Sequence[Episode]) -> dict[str, Any]:
 
     These are the tokens of the first rollouts of each group, or of all where the learner needs all
     scored. entropy_x is at the rows' own temperatures, entropy_ref at T_ref; kl_start is the exact
-    KL(policy || start) at T_ref, of the first rollouts only. engine_gap is the largest difference
-    between a log-prob as sampled and as scored.
+    KL(policy || start) at T_ref, of the first rollouts unless the loss needs all. engine_gap is the
+    largest difference between a log-prob as sampled and as scored.
     """
     sampled = np.concatenate([episode.log_probs for episode in episodes])
     kl = scores.kl_start[~scores.kl_start.isnan()]

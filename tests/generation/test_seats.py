@@ -90,3 +90,13 @@ def test_whatever_rows_do_each_reads_what_is_its_own(seed):
                 held.keep(random.random(len(held.seats.rows)) < 0.7)
             else:
                 held.step(random.integers(0, 2, len(held.seats.rows)).tolist())
+
+
+def test_a_slot_that_a_row_at_rest_has_is_not_taken_over():
+    held = Held(2)
+    held.begin([0, 1], [[7], [7]])
+    held.begin([0], [[7, 1]])
+    held.begin([1], [[7, 2]])
+    held.begin([0], [[7, 1, 3]])
+    assert held.seats.held == 2
+    assert held.slots[held.seats.slot_of[1]] == [7, 2]
