@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import runpy
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
+from lib import ROOT
 from lib.lab import evaluation, pilots, plan, results, work
 from lib.lab.plan import Base, Pilots, Run, Scores
 from lib.pretraining import STAGES, Corpus
@@ -139,6 +141,15 @@ def test_a_kill_before_the_names_are_noted_is_made_good(tiny, tmp_path, monkeypa
     (folder / "done").touch()
     work.gather()
     assert json.loads((work.DATA / "done.json").read_text()) == [BASE.name]
+
+
+def test_the_command_gathers_what_a_kill_left_though_nothing_is_to_do(monkeypatch):
+    gathered = []
+    monkeypatch.setattr(work, "is_done", lambda one: True)
+    monkeypatch.setattr(work, "gather", lambda: gathered.append("all"))
+    monkeypatch.setattr("sys.argv", ["run.py"])
+    assert runpy.run_path(str(ROOT / "data" / "lab" / "run.py"))["main"]() == 0
+    assert gathered == ["all"]
 
 
 def test_work_that_the_tables_hold_is_not_done_again(tiny, tmp_path):
