@@ -9,15 +9,16 @@ import warnings
 from datetime import timedelta
 from pathlib import Path
 
-import lib.arguments
-from lib import ROOT, chosen
-from lib.policies import PolicyError
+import lib.cli.arguments
+from lib import ROOT
+from lib.cli import choices
+from lib.rollouts.policies import PolicyError
 
 
 def batch(arguments):
     """Run the notebooks of a list and write one report about them."""
-    from lib.batch import run_batch
-    from lib.batch_page import write_pages
+    from lib.reporting.batch_report import write_pages
+    from lib.reporting.notebook_batch import run_batch
 
     results = run_batch(
         arguments.file, out=arguments.out, jobs=arguments.jobs, only=arguments.only or ()
@@ -28,7 +29,7 @@ def batch(arguments):
 
 def readme(arguments):
     """Renew the claims table of README.md from the notebooks' saved outputs."""
-    from lib.batch_page import collect_claims, with_claims
+    from lib.reporting.batch_report import collect_claims, with_claims
 
     path = ROOT / "README.md"
     claims, left_out = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
@@ -40,7 +41,7 @@ def readme(arguments):
 
 def report(arguments):
     """Write a one-page report on two logs or files of outcomes, before and after post-training."""
-    from lib.report import arm_options, write_report
+    from lib.reporting.comparison_report import arm_options, write_report
 
     options = arm_options(dict(arguments.choose), dict(arguments.column))
     path = write_report(
@@ -51,9 +52,9 @@ def report(arguments):
 
 def collect(arguments):
     """Collect attempts of a benchmark with a model here or behind a server; rerun to resume."""
-    environment = chosen.open_world(arguments.benchmark, arguments.tasks)  # before slow imports
+    environment = choices.open_world(arguments.benchmark, arguments.tasks)  # before slow imports
 
-    from lib import rollouts
+    from lib.rollouts import collection
 
     tasks = environment.tasks()[: arguments.tasks]
     settled = {
@@ -62,12 +63,12 @@ def collect(arguments):
         "seed": arguments.seed,
         "at_once": arguments.at_once,
     }
-    chosen.check_server(arguments)
-    chosen.check_options(arguments)
+    choices.check_server(arguments)
+    choices.check_options(arguments)
     # What is wrong in all this is told before a model is loaded.
-    policy = chosen.server_policy(arguments) if arguments.server else None
-    known = policy.settings if policy else chosen.known_settings(arguments)
-    rollouts.check(environment, tasks, arguments.n, arguments.out, **settled, policy=known)
+    policy = choices.server_policy(arguments) if arguments.server else None
+    known = policy.settings if policy else choices.known_settings(arguments)
+    collection.check(environment, tasks, arguments.n, arguments.out, **settled, policy=known)
 
     from accelerate import PartialState
 
@@ -75,8 +76,8 @@ def collect(arguments):
     # Started by torchrun or accelerate launch, each process takes its part of this shard. They wait
     # for each other at the end, where one may have much more to do.
     state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))
-    table = rollouts.collect(
-        policy or chosen.local_policy(arguments, environment, state),
+    table = collection.collect(
+        policy or choices.local_policy(arguments, environment, state),
         environment,
         tasks,
         arguments.n,
@@ -89,7 +90,7 @@ def collect(arguments):
     state.wait_for_everyone()
     if state.is_main_process:
         if state.num_processes > 1:  # this one was done at another time than the rest
-            table = rollouts.table(arguments.out)
+            table = collection.table(arguments.out)
         graded, passed = table["passed"].notna().sum(), table["passed"].sum()
         print(f"{arguments.out}: {len(table)} attempts, {graded} graded, {passed} passed")
     state.destroy_process_group()
@@ -97,14 +98,14 @@ def collect(arguments):
 
 def train(arguments):
     """Post-train a model of this machine by GRPO or PPO; rerun to resume."""
-    world = chosen.open_world(arguments.world, arguments.tasks)  # before what takes long to import
+    world = choices.open_world(arguments.world, arguments.tasks)  # before what takes long to import
 
     from lib import generation
     from lib.training import defaults
     from lib.training import train as train_policy
-    from lib.training.adapters import add_lora, finished
+    from lib.training.lora import add_lora, finished
 
-    chosen.check_options(arguments)
+    choices.check_options(arguments)
     if arguments.world.endswith(":test"):
         print(
             f"note: {arguments.world} are the held-out tasks: evaluate what is trained on them "
@@ -114,7 +115,7 @@ def train(arguments):
     names = ("steps", "groups", "group_size", "minibatch", "rows_at_once", "learning_rate")
     names += ("max_new_tokens", "max_turns", "entropy_bonus", "kl_weight", "filter_mass", "reward")
     given = {name: getattr(arguments, name) for name in names}
-    sampler = chosen.make_sampler(arguments)
+    sampler = choices.make_sampler(arguments)
     settings = defaults(
         arguments.algorithm,
         seed=arguments.seed,
@@ -125,15 +126,15 @@ def train(arguments):
         arguments.model, cache=ROOT / "build" / "models", device="cuda" if arguments.gpu else "cpu"
     )
     generation.settle_threads(model)
-    chosen.check_words(arguments, world, tokenizer)
+    choices.check_words(arguments, world, tokenizer)
     if arguments.lora:
         model = add_lora(model, arguments.lora, arguments.seed)
     log = train_policy(
         model,
         tokenizer,
-        chosen.make_dialect(arguments, tokenizer),
+        choices.make_dialect(arguments, tokenizer),
         world,
-        world.tasks()[: arguments.tasks or chosen.POOL],
+        world.tasks()[: arguments.tasks or choices.POOL],
         settings,
         sampler,
         arguments.out,
@@ -149,19 +150,19 @@ def train(arguments):
 
 def score(arguments):
     """Score the steps of collected attempts by a policy and its reference; rerun to resume."""
-    chosen.check_scoring(arguments)  # before what takes long to import
+    choices.check_scoring(arguments)  # before what takes long to import
 
     from accelerate import PartialState
 
     from lib import advantage
-    from lib.advantage.files import read_scores, score_into, trajectory_table
+    from lib.advantage.store import read_scores, score_into, trajectory_table
 
     attempts = _read_attempts(arguments.trajectories)
     state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))
-    policy, tokenizer = chosen.load_model(arguments.policy, state)
+    policy, tokenizer = choices.load_model(arguments.policy, state)
     reference, others = None, None
     if arguments.reference is not None:
-        reference, others = chosen.load_model(arguments.reference, state)
+        reference, others = choices.load_model(arguments.reference, state)
         advantage.check_same_tokens(tokenizer, others)
         if arguments.alpha:
             reference = _merged(arguments, policy, reference)
@@ -169,13 +170,13 @@ def score(arguments):
     context = min([*limits, *([arguments.context] if arguments.context else [])])
     dialect = None
     if arguments.tokens == "stored":
-        chosen.check_sampled_by(arguments.trajectories, tokenizer)
+        choices.check_sampled_by(arguments.trajectories, tokenizer)
     if arguments.tokens == "text":
-        dialect = chosen.make_dialect(arguments, tokenizer)
+        dialect = choices.make_dialect(arguments, tokenizer)
         for path in arguments.trajectories:
-            chosen.check_spoken(path, dialect)
+            choices.check_spoken(path, dialect)
         if arguments.dialect == "words":
-            chosen.check_texts(attempts, tokenizer)
+            choices.check_texts(attempts, tokenizer)
 
     def read(rollout):
         if dialect is None:
@@ -213,12 +214,13 @@ def score(arguments):
 
 def _read_attempts(paths):
     """The attempts of files and folders, each once: two that differ under one key are refused."""
-    from lib import rollout_files, rollouts
-    from lib.advantage.files import digest
+    from lib.advantage.store import digest
+    from lib.rollouts import collection
+    from lib.trajectories import jsonl
 
     found, repeats = {}, 0
     for path in paths:
-        read = rollouts.read_collection if path.is_dir() else rollout_files.read_rollouts
+        read = collection.read_collection if path.is_dir() else jsonl.read_rollouts
         empty = True
         for attempt in read(path):
             empty = False
@@ -252,7 +254,7 @@ def _merged(arguments, policy, reference):
 
 
 def _scoring_settings(arguments, policy, reference, dialect, context):
-    from lib.policies.local import fingerprint
+    from lib.rollouts.policies.local import fingerprint
 
     told = {"context": context, "tokens": arguments.tokens}
     for name, model in (("policy", policy), ("reference", reference)):
@@ -282,14 +284,14 @@ _GOING_ON = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """The commands, each the function of its name here with the arguments of `lib.arguments`."""
+    """The commands: each is the function of its name here, its arguments are in `lib.cli`."""
     main_parser = argparse.ArgumentParser(prog="python -m lib", description="Sharpening Lab.")
     commands = main_parser.add_subparsers(metavar="COMMAND", required=True)
     for command in (batch, readme, report, collect, train, score):
         name, told = command.__name__, command.__doc__
         added = commands.add_parser(name, help=told, description=told)
         added.set_defaults(command=command)
-        getattr(lib.arguments, name)(added.add_argument)
+        getattr(lib.cli.arguments, name)(added.add_argument)
     return main_parser
 
 

@@ -1,7 +1,7 @@
 """A tiny world."""
 
 from lib.envs import Outcome
-from lib.trajectory import Message, Tool, ToolCall
+from lib.trajectories.schema import Message, Tool, ToolCall
 
 PRESS = Tool("press", "Press a button.", {"properties": {"n": {"type": "integer"}}})
 

@@ -5,7 +5,8 @@ import shutil
 import warnings
 import zipfile
 
-from lib import ROOT, importers, outcomes
+from lib import ROOT, outcomes
+from lib.outcomes import importers
 
 EXAMPLES = ROOT / "data" / "examples"
 

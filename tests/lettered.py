@@ -6,8 +6,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from lib.envs import Outcome
-from lib.trajectory import Message, Tool, ToolCall
-from lib.words import END, Words, tokenizer, transcript, write_calls
+from lib.rollouts.prompts.word_language import END, Words, tokenizer, transcript, write_calls
+from lib.trajectories.schema import Message, Tool, ToolCall
 
 LETTERS = tuple("abcdef")
 PRESS = Tool("press", "", {"properties": {"key": {"enum": list(LETTERS)}}, "required": ["key"]})

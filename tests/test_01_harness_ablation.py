@@ -1,6 +1,7 @@
 """Artifact 01: the committed table is whole, and says what the notebook says of it."""
 
-from lib import ROOT, ablation, outcomes
+from lib import ROOT, outcomes
+from lib.claims import harness_rates
 
 TABLE = outcomes.read(ROOT / "data" / "harness_ablation" / "outcomes.parquet")
 
@@ -13,7 +14,7 @@ def test_every_task_has_all_its_attempts_in_every_condition_of_its_pair():
 
 
 def test_an_exact_reading_finds_no_more_than_a_lenient_one():
-    valid = ablation.valid_calls(TABLE).groupby(["pair", "arm"])["passed"].sum()
+    valid = harness_rates.valid_calls(TABLE).groupby(["pair", "arm"])["passed"].sum()
     for pair, arm in valid.index:
         if arm.endswith("exact"):
             assert valid[pair, arm] <= valid[pair, arm.replace("exact", "lenient")]

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import claims, outcomes, published
+from lib import claims, outcomes
+from lib.claims import paper_tables
 from lib.metrics import coverage_curve
 
 STUDIES = {s.comparison.label: s.tax for s in claims.study(claims.load("published"), n_boot=200)}
@@ -27,7 +28,7 @@ def test_crossovers(pair):
 
 def test_curves_of_all_cells_are_what_their_histograms_imply():
     """By hand, with binomials in whole numbers, at the budgets that were printed."""
-    table = published.rollout_counts()
+    table = paper_tables.rollout_counts()
     for _, cell in table.groupby(["benchmark", "pair", "arm"]):
         curve = coverage_curve((cell["c"], cell["n"], cell["tasks"]), 128)
         for k in (1, 2, 8, 32, 128):
@@ -40,7 +41,7 @@ def test_curves_of_all_cells_are_what_their_histograms_imply():
     ("claim", "arm"), [("webshop_base_128", "base"), ("webshop_post_128", "post")]
 )
 def test_coverage_the_paper_prints(claim, arm):
-    printed = published.headline(claim)
+    printed = paper_tables.headline(claim)
     here = 100 * getattr(STUDIES["gemma-4-31B on webshop"], f"coverage_{arm}").value[-1]
     if printed.printed.startswith(">"):
         assert here > printed.value

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from lib import claims, metrics, published, tables
+from lib import claims, metrics
+from lib.claims import paper_tables
+from lib.reporting import tables
 
 STUDIES = claims.study(claims.load("published"), n_boot=200)
 TAX = {one.comparison.label: one.tax for one in STUDIES}
@@ -35,7 +37,7 @@ def test_taxes_at_128(label):
     ("claim", "name"), [("webshop_tax_A", "tax_A"), ("webshop_tax_S", "tax_S")]
 )
 def test_the_tax_the_authors_print(claim, name):
-    printed = published.headline(claim)
+    printed = paper_tables.headline(claim)
     here = getattr(TAX["gemma-4-31B on webshop"], name).at(128).value
     assert here == pytest.approx(printed.value, abs=printed.tolerance)
 

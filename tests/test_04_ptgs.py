@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from lib import ROOT, lab_tables
+from lib import ROOT
 from lib.claims import MIME
-from lib.lab import plan, results
-from lib.notebook_parameters import known_parameters
+from lib.lab import plan, results, tables
+from lib.reporting.notebook_parameters import known_parameters
 
 NOTEBOOK = ROOT / "notebooks" / "04_ptgs.ipynb"
 EVALUATIONS = results.read("evaluations")
 STEPS = results.read("steps")
-SCORES = lab_tables.of_runs(results.scores(EVALUATIONS), plan.PRIMARY)
+SCORES = tables.of_runs(results.scores(EVALUATIONS), plan.PRIMARY)
 
 
 def test_every_evaluation_has_all_tasks_and_attempts():

@@ -8,7 +8,7 @@ import pytest
 from lib import ROOT
 from lib.claims import MIME
 from lib.lab import plan, results, selectors
-from lib.notebook_parameters import known_parameters
+from lib.reporting.notebook_parameters import known_parameters
 
 FIRST, SECOND = (
     ROOT / "notebooks" / f"{name}.ipynb"

@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lib.envs import tabular_mdp
 from lib.lab import exactness, lake, plan
 from lib.lab.evaluation import open_policy
-from lib.policies.protocol import Context
-from lib.trajectory import Message
+from lib.rollouts.policies.protocol import Context
+from lib.trajectories.schema import Message
 
 WORLD = lake.FadingLake()
 
@@ -63,7 +64,7 @@ def test_a_policy_that_is_the_optimum_lies_on_the_line():
     rng = np.random.default_rng(0)
     table, beta = WORLD.table(), 0.2
     reference = np.log(rng.dirichlet(np.ones(21), size=25))
-    best = exactness.tabular.soft_value_iteration(table, reference, beta)
+    best = tabular_mdp.soft_value_iteration(table, reference, beta)
     rows = [(0, np.nan, reference), (9, beta, best.log_policy)]
     made = pd.concat([lake._tabulated(*row) for row in rows], ignore_index=True)
     found = exactness.points(made, WORLD, step=9)
@@ -74,8 +75,8 @@ def test_a_policy_that_is_the_optimum_lies_on_the_line():
 def test_an_optimiser_that_did_not_converge_is_told_from_an_identity_that_fails():
     table = WORLD.table()
     reference = np.log(np.random.default_rng(0).dirichlet(np.ones(21), size=25))
-    best = exactness.tabular.soft_value_iteration(table, reference, 0.2)
-    half_way = exactness.tabular.evaluate(table, reference, reference, 0.2)
+    best = tabular_mdp.soft_value_iteration(table, reference, 0.2)
+    half_way = tabular_mdp.evaluate(table, reference, reference, 0.2)
     found = exactness.identity(table, {"a": best, "b": half_way}, reference, 0.2)
     assert found["holds"].to_list() == found["converged"].to_list() == [True, False]
     said = exactness.identity_in_words(found)

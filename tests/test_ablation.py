@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import ablation, outcomes
-from lib.claims import harness_claims
+from lib import outcomes
+from lib.claims import harness_claims, harness_rates
 from lib.envs import Outcome
-from lib.policies import ScriptedPolicy
-from lib.rollouts import collect
-from lib.trajectory import Message, Tool
+from lib.rollouts.collection import collect
+from lib.rollouts.policies import ScriptedPolicy
+from lib.trajectories.schema import Message, Tool
 
 TOOL = Tool("add", "", {"properties": {"a": {"type": "integer"}}, "required": ["a"]})
 EXACT = '```tool_call\n[{"name": "add", "arguments": {"a": 1}}]\n```'
@@ -57,7 +57,7 @@ def table(tmp_path_factory):
     for name, script in said.items():
         policy = ScriptedPolicy(script, name)
         collect(policy, OneCall(), OneCall().tasks(), 4, out / name, pair="m", arm=name)
-    return ablation.conditions([out / name for name in said], OneCall())
+    return harness_rates.conditions([out / name for name in said], OneCall())
 
 
 def test_both_readings_grade_the_same_completions(table):
@@ -71,17 +71,17 @@ def test_both_readings_grade_the_same_completions(table):
 
 
 def test_rates_and_their_lift(table):
-    found = ablation.rates(table, 4).set_index("condition")
+    found = harness_rates.rates(table, 4).set_index("condition")
     assert found.loc["cue on, exact", "pass@1"].value == pytest.approx(0.5)
     assert found.loc["cue on, exact", "pass@4"].value == pytest.approx(1.0)
     assert found.loc["cue on, exact", "valid calls"].value == pytest.approx(0.5)
-    band = ablation.lift(table, "m", "cue off, exact", "cue on, lenient", 1)
+    band = harness_rates.lift(table, "m", "cue off, exact", "cue on, lenient", 1)
     assert band == pytest.approx((1, 1, 1))
 
 
 def test_unfinished_tasks_are_left_out_of_all_conditions_of_a_pair(table):
     torn = table.drop(table[(table["task"] == "a") & (table["arm"] == "cue on, exact")].index[:1])
-    kept = ablation.whole_tasks(torn, 4)
+    kept = harness_rates.whole_tasks(torn, 4)
     assert "a" not in set(kept["task"])
     assert len(kept) == len(table) * 11 // 12
 
@@ -89,7 +89,7 @@ def test_unfinished_tasks_are_left_out_of_all_conditions_of_a_pair(table):
 def test_no_success_in_n_tasks_leaves_room_for_a_few():
     """The bound is the share at which n failures in a row still have a chance of 5 %."""
     for n in (1, 14, 40):
-        assert (1 - ablation.largest_unseen(n)) ** n == pytest.approx(0.05)
+        assert (1 - harness_rates.largest_unseen(n)) ** n == pytest.approx(0.05)
 
 
 def test_claims_of_the_harness(table):
@@ -111,5 +111,5 @@ def test_a_floor_is_no_verdict(table):
 def test_the_readings_survive_the_file(table, tmp_path):
     outcomes.write(table, tmp_path / "t.parquet")
     read = outcomes.read(tmp_path / "t.parquet")
-    pd.testing.assert_frame_equal(ablation.valid_calls(read), ablation.valid_calls(table))
+    pd.testing.assert_frame_equal(harness_rates.valid_calls(read), harness_rates.valid_calls(table))
     assert json.loads(read.head(1).to_json(orient="records"))[0]["valid_call"] == "True"

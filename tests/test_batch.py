@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from lib.__main__ import main
-from lib.batch import Entry, Failure, Result, as_entries, read_batch, run_batch
-from lib.batch_page import claims_markdown, collect_claims, with_claims, write_pages
 from lib.claims import MIME
-from lib.notebook_parameters import known_parameters, literal, parameterised
+from lib.reporting.batch_report import claims_markdown, collect_claims, with_claims, write_pages
+from lib.reporting.notebook_batch import Entry, Failure, Result, as_entries, read_batch, run_batch
+from lib.reporting.notebook_parameters import known_parameters, literal, parameterised
 
 CLAIM = {
     "claim": "Coverage crosses over",
@@ -332,7 +332,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, monkeypatch, error):
     def command(*_, **__):
         raise error("what was wrong")
 
-    monkeypatch.setattr("lib.batch.run_batch", command)
+    monkeypatch.setattr("lib.reporting.notebook_batch.run_batch", command)
     assert main(["batch"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ")

@@ -9,13 +9,12 @@ from importlib.metadata import PackageNotFoundError
 import psutil
 import pytest
 
-from lib import benchmarks
-from lib.benchmarks.bfcl import BFCL, MAX_ROUNDS, MULTI_TURN, SINGLE_TURN
-from lib.benchmarks.bfcl_calls import RefusedCall, admit, to_tool
-from lib.envs import Environment, Episode, null, play
-from lib.harness import parse_tool_calls
-from lib.policies import Context, Harness
-from lib.trajectory import Message, Tool, ToolCall, offered_tools
+from lib.envs import Environment, Episode, benchmarks, null, play
+from lib.envs.benchmarks.bfcl import BFCL, MAX_ROUNDS, MULTI_TURN, SINGLE_TURN
+from lib.envs.benchmarks.bfcl_calls import RefusedCall, admit, to_tool
+from lib.rollouts.policies import Context, Harness
+from lib.rollouts.prompts.harness import parse_tool_calls
+from lib.trajectories.schema import Message, Tool, ToolCall, offered_tools
 
 
 def test_a_missing_package_gives_the_command(monkeypatch):

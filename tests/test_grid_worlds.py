@@ -10,9 +10,9 @@ from lib.envs import Environment, Episode, null, open_world, play
 from lib.envs.frozenlake import FrozenLake, safest
 from lib.envs.grid import ACROSS, move_call
 from lib.envs.sokoban import Sokoban
-from lib.harness import parse_tool_calls, render_calls
-from lib.trajectory import Message, ToolCall
-from lib.words import read_calls, write_calls
+from lib.rollouts.prompts.harness import parse_tool_calls, render_calls
+from lib.rollouts.prompts.word_language import read_calls, write_calls
+from lib.trajectories.schema import Message, ToolCall
 
 WORLDS = [Sokoban, FrozenLake]
 UP, DOWN, LEFT, RIGHT = range(4)

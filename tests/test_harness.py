@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lib import ROOT
-from lib.harness import (
+from lib.rollouts.lenient_json import MAX_DEPTH, Effort, read_value, to_number
+from lib.rollouts.prompts.harness import (
     ASSISTANT,
     STOPS,
     STOPS_PAST_PROSE,
@@ -21,8 +22,7 @@ from lib.harness import (
     render_tool,
     render_transcript,
 )
-from lib.loose_json import MAX_DEPTH, Effort, read_value, to_number
-from lib.trajectory import Message, Tool, ToolCall
+from lib.trajectories.schema import Message, Tool, ToolCall
 
 # The machine may be busy, and the first text drawn builds tables of characters.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -42,7 +42,7 @@ def block(text):
 
 
 def test_the_harness_needs_the_standard_library_only():
-    code = "import sys, lib.harness, lib.rollout_files; print(*sys.modules)"
+    code = "import sys, lib.rollouts.prompts.harness, lib.trajectories.jsonl; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     loaded = {name.partition(".")[0] for name in ran.stdout.decode().split()}
     assert not loaded & {"numpy", "pandas", "torch", "transformers", "hypothesis"}

@@ -9,8 +9,9 @@ import zipfile
 import pandas as pd
 import pytest
 
-from lib import ROOT, importers, outcomes, report
-from lib.outcomes import OutcomesError
+from lib import ROOT, outcomes
+from lib.outcomes import OutcomesError, importers
+from lib.reporting import comparison_report
 from tests import damage
 
 EXAMPLES = ROOT / "data" / "examples"
@@ -586,14 +587,16 @@ def test_rewards_between_0_and_1_are_counted(tmp_path):
     ],
 )
 def test_the_report_reads_any_log(base, post, tmp_path):
-    text = report.write_report(EXAMPLES / base, EXAMPLES / post, out=tmp_path).read_text()
+    text = comparison_report.write_report(
+        EXAMPLES / base, EXAMPLES / post, out=tmp_path
+    ).read_text()
     assert "**What was read: base**" in text
     assert "Tax_S(" in text
 
 
 def test_unequal_settings_are_warned_of(tmp_path):
     logs = [EXAMPLES / "inspect" / f"{arm}.eval" for arm in ("base", "post")]
-    text = report.write_report(*logs, out=tmp_path).read_text()
+    text = comparison_report.write_report(*logs, out=tmp_path).read_text()
     assert "**Warning: unequal settings.**" in text
     assert "| temperature | 0.7    | 0.6    |" in text
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from lib import importers, rollouts
-from lib.outcomes import OutcomesError
-from lib.policies import Reply, ScriptedPolicy
-from lib.report import read_arms
-from lib.trajectory import Message, Turn
+from lib.outcomes import OutcomesError, importers
+from lib.reporting.comparison_report import read_arms
+from lib.rollouts import collection
+from lib.rollouts.policies import Reply, ScriptedPolicy
+from lib.trajectories.schema import Message, Turn
 from tests import buttons
 
 WORLD = buttons.Buttons()
@@ -25,7 +25,7 @@ def collected(tmp_path):
         policy = ScriptedPolicy(presses, name)
         policy.settings = {**policy.settings, "sampling": {"temperature": heat, "stop": [name]}}
         out = tmp_path / name
-        rollouts.collect(
+        collection.collect(
             policy, WORLD, WORLD.tasks()[:tasks], 4, out, pair=name, arm="a", max_turns=turns
         )
         return out
@@ -38,7 +38,7 @@ def test_a_collection_is_recognised_and_counted(collected):
     assert found.report.format == "collection"
     assert (found.report.attempts, found.report.scored) == (8, 6)
     assert found.report.missing == {"timeout": 2}
-    expected = rollouts.table(found.report.files[0].rpartition("/")[0])
+    expected = collection.table(found.report.files[0].rpartition("/")[0])
     assert found.outcomes["passed"].tolist() == expected["passed"].tolist()
     assert found.report.settings["temperature"] == [0.5]
 

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from lib import ROOT, importers
-from lib.outcomes import OutcomesError
+from lib import ROOT
+from lib.outcomes import OutcomesError, importers
 
 EXAMPLES = ROOT / "data" / "examples"
 

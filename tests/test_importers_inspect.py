@@ -6,8 +6,8 @@ import zipfile
 
 import pytest
 
-from lib import ROOT, importers
-from lib.outcomes import OutcomesError, OutcomesWarning
+from lib import ROOT
+from lib.outcomes import OutcomesError, OutcomesWarning, importers
 
 LOG = ROOT / "data" / "examples" / "inspect" / "two_scorers.json"
 

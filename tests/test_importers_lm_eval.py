@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from lib import importers, outcomes
-from lib.outcomes import OutcomesError
+from lib import outcomes
+from lib.outcomes import OutcomesError, importers
 
 
 def row(doc=0, score=1.0, **changed):

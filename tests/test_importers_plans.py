@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from lib import ROOT, importers
-from lib.outcomes import OutcomesError, OutcomesWarning
+from lib import ROOT
+from lib.outcomes import OutcomesError, OutcomesWarning, importers
 
 EXAMPLES = ROOT / "data" / "examples"
 

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from lib import importers, outcomes
-from lib.outcomes import OutcomesError, OutcomesWarning
+from lib import outcomes
+from lib.outcomes import OutcomesError, OutcomesWarning, importers
 
 
 def table(path, header, *rows):

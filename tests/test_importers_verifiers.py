@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from lib import importers
-from lib.outcomes import OutcomesError, OutcomesWarning
+from lib.outcomes import OutcomesError, OutcomesWarning, importers
 
 
 def results(folder, *rows):

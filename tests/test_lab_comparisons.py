@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import ROOT, ablation, batch, claims, tables
-from lib.lab import ablation as desk_ablation
+from lib import ROOT, claims
+from lib.claims import harness_rates
 from lib.lab import comparisons, live, plan
+from lib.lab import harness_ablation as desk_ablation
 from lib.lab.plan import Run
+from lib.reporting import notebook_batch, tables
 
 FIXED = Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0)
 PTGS = replace(FIXED, sampler="ptgs")
@@ -112,16 +114,16 @@ def test_the_harness_of_the_lab_lifts_a_base_and_lowers_the_trained_model():
 def test_gains_are_taken_against_the_same_model_on_the_same_tasks():
     evaluations = pd.concat(readings({"native": [0, 32] * 5, "cue": [16, 48] * 5}, "base-85"))
     table = desk_ablation.conditions(evaluations, DESK)
-    gains = ablation.lifts(table, "native", 32, n_boot=200)
+    gains = harness_rates.lifts(table, "native", 32, n_boot=200)
     assert list(gains["condition"]) == ["cue"]
     assert tables.shown(gains["pass@1"][0]) == "0.250 [0.250, 0.250]"
-    assert "valid calls" not in ablation.rates(table, 32, n_boot=50)
+    assert "valid calls" not in harness_rates.rates(table, 32, n_boot=50)
 
 
 def test_an_ablation_without_results_is_empty(tmp_path):
     table = desk_ablation.read(DESK, tmp_path)
     assert len(desk_ablation.absent(table)) == 12
-    assert len(ablation.rates(table, 32)) == len(ablation.lifts(table, "native", 32)) == 0
+    assert len(harness_rates.rates(table, 32)) == len(harness_rates.lifts(table, "native", 32)) == 0
     found = claims.lab_harness_claims(table, [], desk_ablation.TRAINED, [1])
     assert found[0].verdict == "not tested here"
 
@@ -159,6 +161,6 @@ def test_runs_that_cannot_be_rolled_out_are_named(written):
 
 
 def test_reproduce_runs_the_crossover_from_all_three_sources():
-    entries = batch.read_batch(ROOT / "notebooks" / "batch.yml")
+    entries = notebook_batch.read_batch(ROOT / "notebooks" / "batch.yml")
     sources = [e.parameters.get("source") for e in entries if "crossover" in e.notebook.name]
     assert sorted(map(str, sources)) == ["None", "lab", "live"]

@@ -4,8 +4,8 @@ import pytest
 
 from lib.lab import pilots
 from lib.lab.evaluation import evaluate
-from lib.policies import Reply
-from lib.trajectory import Message, Turn
+from lib.rollouts.policies import Reply
+from lib.trajectories.schema import Message, Turn
 from tests.buttons import Buttons, press
 
 WORLD = Buttons(16)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import claims, lab_tables, metrics
-from lib.lab import plan, results
+from lib import claims, metrics
+from lib.lab import plan, results, tables
 from tests import lab_runs
 
 TABLE = lab_runs.evaluations()
@@ -192,65 +192,65 @@ def test_pilots_are_put_to_claims_at_the_largest_total():
     ],
 )
 def test_seeds_are_shown_as_mean_and_deviation(values, text):
-    assert lab_tables.mean_sd(values, 2) == text
+    assert tables.mean_sd(values, 2) == text
 
 
 def test_arms_that_were_not_run_are_in_the_table():
     wanted = [*lab_runs.runs(seeds=plan.SEEDS), *plan.runs(["sokoban"], ["grpo"], ["shuffled"])]
-    table = lab_tables.arms(SCORES, ["sampler"], {"pass@1": 3}, wanted).set_index("sampler")
+    table = tables.arms(SCORES, ["sampler"], {"pass@1": 3}, wanted).set_index("sampler")
     assert table.loc["ptgs"].tolist() == ["0.750 ± 0.000", "3 of 5"]
     assert table.loc["shuffled"].tolist() == ["-", "not run yet"]
 
 
 def test_the_arms_are_shown_wherever_they_were_evaluated():
-    table = lab_tables.arm_table(TABLE, lab_runs.runs(), 8)
-    assert len(table) == 3 * len(lab_tables.WHERE)
+    table = tables.arm_table(TABLE, lab_runs.runs(), 8)
+    assert len(table) == 3 * len(tables.WHERE)
     assert {"pass@8", "Tax_A(8)", "Tax_S(8)"} <= set(table)
 
 
 def test_differences_name_what_is_primary_and_what_was_not_run(monkeypatch):
     every = [run for run in plan.RUNS if run.size == plan.Run.size]
-    assert set(lab_tables.differences(TABLE, every, 8, committed=True)["status"]) == {"exploratory"}
+    assert set(tables.differences(TABLE, every, 8, committed=True)["status"]) == {"exploratory"}
     monkeypatch.setattr(plan, "ATTEMPTS", 8)
     monkeypatch.setattr(plan, "SEEDS", (0, 1, 2))
-    assert set(lab_tables.differences(TABLE, every, 8)["status"]) == {"exploratory"}
-    found = lab_tables.differences(TABLE, every, 8, committed=True)
+    assert set(tables.differences(TABLE, every, 8)["status"]) == {"exploratory"}
+    found = tables.differences(TABLE, every, 8, committed=True)
     primary = found[found["status"] == "primary"]
     assert set(primary["against"]) == {"fixed", "yoked"}
     assert set(primary["evaluated"]) == {"held-out tasks, T = 0.5"}
-    table = lab_tables.difference_table(found)
-    assert table["seeds"].tolist().count("3") == 2 * len(lab_tables.WHERE)
+    table = tables.difference_table(found)
+    assert table["seeds"].tolist().count("3") == 2 * len(tables.WHERE)
     assert set(table["seeds"]) == {"3", "not run yet"}
     assert table["pass@8"].iloc[0] == "0.500 [0.500, 0.500]"
 
 
 def test_rates_are_set_against_arms():
     slow = SCORES.assign(rate=1e-4, **{"pass@1": SCORES["pass@1"] - 0.1})
-    said = lab_tables.rates_in_words(pd.concat([SCORES, slow]), "pass@1")
+    said = tables.rates_in_words(pd.concat([SCORES, slow]), "pass@1")
     assert "at 0.0001 minus at 0.0003, -0.100 to -0.100 over fixed, ptgs, yoked;" in said
     assert "0.250 at most (means of 3 seeds): neither decides alone." in said
-    assert "No arm is run at two" in lab_tables.rates_in_words(SCORES, "pass@1")
+    assert "No arm is run at two" in tables.rates_in_words(SCORES, "pass@1")
 
 
 def test_runs_below_their_base_from_the_first_attempt_are_counted():
-    said = lab_tables.sizes_in_words(TABLE, lab_runs.runs(), 8)
+    said = tables.sizes_in_words(TABLE, lab_runs.runs(), 8)
     assert said.startswith("0.25M: base pass@1 0.")
     assert said.endswith(" runs are below it from k = 1 on.")
 
 
 def test_intervals_off_zero_are_counted_and_named():
-    found = lab_tables.differences(TABLE, lab_runs.runs(), 8)
+    found = tables.differences(TABLE, lab_runs.runs(), 8)
     wide = found.assign(low=found["value"] - 0.1, high=found["value"] + 0.1)
-    said = lab_tables.off_zero(wide[wide["against"] == "fixed"])
+    said = tables.off_zero(wide[wide["against"] == "fixed"])
     assert "- pass@8 sokoban grpo lr 0.0003, held-out tasks, T = 0.5, minus fixed: 0.500" in said
-    assert "no interval" in lab_tables.off_zero(found)  # all seeds differ alike
-    assert "fewer than 3 seeds" in lab_tables.off_zero(found[:0])
-    none = lab_tables.off_zero(found.assign(low=-1.0, high=1.0))
+    assert "no interval" in tables.off_zero(found)  # all seeds differ alike
+    assert "fewer than 3 seeds" in tables.off_zero(found[:0])
+    none = tables.off_zero(found.assign(low=-1.0, high=1.0))
     assert none == f"0 of {len(found)} intervals lie off zero; by chance 1 in 20 would."
 
 
 def test_the_paper_stands_beside_every_row_it_prints():
-    table = lab_tables.paper_table(TABLE, 8).set_index(["world", "algorithm", "arm"])
+    table = tables.paper_table(TABLE, 8).set_index(["world", "algorithm", "arm"])
     assert table.loc[("sokoban", "grpo", "ptgs"), "pass@128 paper"] == "0.725"
     assert table.loc[("sokoban", "grpo", "ptgs"), "pass@8 here"] == "1.000 ± 0.000"
     assert table.loc[("frozenlake", "ppo", "ptgs"), "seeds"] == "not run yet"
@@ -262,6 +262,6 @@ def test_pilots_are_shown_by_their_totals():
         | {"coverage": 0.5, "mean_temperature": 1.1}
         for seed in (0, 1)
     ]
-    table = lab_tables.pilot_table(pd.DataFrame(rows))
+    table = tables.pilot_table(pd.DataFrame(rows))
     assert table["coverage"].tolist() == ["0.500 ± 0.000"]
-    assert lab_tables.pilot_table(pd.DataFrame(columns=list(rows[0]))).empty
+    assert tables.pilot_table(pd.DataFrame(columns=list(rows[0]))).empty

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from lib import ROOT
-from lib.lab import evaluation, pilots, plan, results, work
+from lib.lab import evaluation, pilots, plan, results, runner
 from lib.lab.plan import Base, Pilots, Run, Scores
-from lib.pretraining import STAGES, Corpus
 from lib.training import defaults
+from lib.training.pretraining import STAGES, Corpus
 
 BASE = Base(world="sokoban", size="0.06M")
 RUN = Run(world="sokoban", algorithm="grpo", sampler="ptgs", seed=0, size="0.06M")
@@ -39,8 +39,8 @@ def test_what_is_kept_is_planned():
 
 
 def test_work_of_a_choice_comes_with_its_needs():
-    assert work.with_needs([YOKED, RUN]) == [BASE, RUN, YOKED]
-    assert work.with_needs([FROZEN]) == [FROZEN.model, FROZEN]
+    assert runner.with_needs([YOKED, RUN]) == [BASE, RUN, YOKED]
+    assert runner.with_needs([FROZEN]) == [FROZEN.model, FROZEN]
 
 
 # --------------------------------------------------------------------------------------- tiny lab
@@ -64,10 +64,10 @@ def tiny(monkeypatch):
     monkeypatch.setattr(pilots, "PILOTS", 2)
     monkeypatch.setattr(pilots.compare, "__kwdefaults__", {"t_ref": 1.0, "totals": (4, 8)})
     short = {"steps": 2, "groups": 2, "group_size": 4, "max_turns": 2}
-    monkeypatch.setattr(work, "defaults", lambda name, **more: defaults(name, **more, **short))
+    monkeypatch.setattr(runner, "defaults", lambda name, **more: defaults(name, **more, **short))
 
     def settle(folder):
-        for room in (plan, work):
+        for room in (plan, runner):
             monkeypatch.setattr(room, "DATA", folder / "data")
             monkeypatch.setattr(room, "BUILD", folder / "build")
         return folder / "data"
@@ -77,9 +77,9 @@ def tiny(monkeypatch):
 
 def do_all():
     for one in plan.WORK:
-        assert work.ready(one)
-        assert work.do(one, progress=False)
-    work.gather()
+        assert runner.ready(one)
+        assert runner.do(one, progress=False)
+    runner.gather()
 
 
 def tables(data):
@@ -136,17 +136,17 @@ def test_a_lab_killed_at_every_write_makes_the_same_tables(tiny, tmp_path, monke
 def test_a_kill_before_the_names_are_noted_is_made_good(tiny, tmp_path, monkeypatch):
     tiny(tmp_path)
     monkeypatch.setattr(plan, "WORK", [BASE])
-    folder = work.BUILD / BASE.name
+    folder = runner.BUILD / BASE.name
     folder.mkdir(parents=True)
     (folder / "done").touch()
-    work.gather()
-    assert json.loads((work.DATA / "done.json").read_text()) == [BASE.name]
+    runner.gather()
+    assert json.loads((runner.DATA / "done.json").read_text()) == [BASE.name]
 
 
 def test_the_command_gathers_what_a_kill_left_though_nothing_is_to_do(monkeypatch):
     gathered = []
-    monkeypatch.setattr(work, "is_done", lambda one: True)
-    monkeypatch.setattr(work, "gather", lambda: gathered.append("all"))
+    monkeypatch.setattr(runner, "is_done", lambda one: True)
+    monkeypatch.setattr(runner, "gather", lambda: gathered.append("all"))
     monkeypatch.setattr("sys.argv", ["run.py"])
     assert runpy.run_path(str(ROOT / "data" / "lab" / "run.py"))["main"]() == 0
     assert gathered == ["all"]
@@ -156,20 +156,20 @@ def test_work_that_the_tables_hold_is_not_done_again(tiny, tmp_path):
     data = tiny(tmp_path)
     data.mkdir()
     (data / "done.json").write_text(json.dumps([BASE.name, RUN.name]))
-    assert work.is_done(RUN)
-    assert not work.is_done(BASE)  # its model is not there, and others start from it
-    assert not work.ready(RUN)
-    assert work.do(RUN)
-    assert not (work.BUILD / RUN.name).exists()
+    assert runner.is_done(RUN)
+    assert not runner.is_done(BASE)  # its model is not there, and others start from it
+    assert not runner.ready(RUN)
+    assert runner.do(RUN)
+    assert not (runner.BUILD / RUN.name).exists()
 
 
 def test_work_under_way_elsewhere_is_left_alone(tiny, tmp_path):
     tiny(tmp_path)
-    work.BUILD.mkdir()
-    with (work.BUILD / f"{BASE.name}.lock").open("a") as other:
+    runner.BUILD.mkdir()
+    with (runner.BUILD / f"{BASE.name}.lock").open("a") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        assert not work.do(BASE)
-    assert not work.base_folder(BASE).exists()
+        assert not runner.do(BASE)
+    assert not runner.base_folder(BASE).exists()
 
 
 def test_a_lot_of_tasks_is_measured_once(tmp_path):

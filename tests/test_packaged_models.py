@@ -5,10 +5,10 @@ import torch
 
 from lib import ROOT
 from lib.generation import Engine, Sampling, load
-from lib.packaged_models import NAMES, MissingModel, find_model
-from lib.policies import ChatTemplate, Context, Harness, Key, LocalPolicy
-from lib.rollouts import collect, read_collection
-from lib.trajectory import Message, stored_tokens
+from lib.generation.packaged_models import NAMES, MissingModel, find_model
+from lib.rollouts.collection import collect, read_collection
+from lib.rollouts.policies import ChatTemplate, Context, Harness, Key, LocalPolicy
+from lib.trajectories.schema import Message, stored_tokens
 
 CACHE = ROOT / "build" / "models"
 
@@ -41,7 +41,7 @@ def loaded(name):
 
 def bfcl():
     pytest.importorskip("bfcl_eval", reason="BFCL is not installed: make benchmarks")
-    from lib.benchmarks import open_benchmark
+    from lib.envs.benchmarks import open_benchmark
 
     return open_benchmark("bfcl:simple_python")
 

@@ -19,8 +19,8 @@ import torch
 
 from lib.envs import play
 from lib.generation import Engine, Sampling
-from lib.harness import CONTRACT
-from lib.policies import (
+from lib.rollouts.collection import collect, table
+from lib.rollouts.policies import (
     ChatTemplate,
     Context,
     Harness,
@@ -33,10 +33,10 @@ from lib.policies import (
     ServerChat,
     ServerPolicy,
 )
-from lib.policies.dialects import BREAK, after
-from lib.policies.server import GIVE_UP_AFTER
-from lib.rollouts import collect, table
-from lib.trajectory import Message, Rollout, ToolCall, Turn, stored_tokens
+from lib.rollouts.policies.server import GIVE_UP_AFTER
+from lib.rollouts.prompts.harness import CONTRACT
+from lib.rollouts.prompts.prompt_formats import BREAK, after
+from lib.trajectories.schema import Message, Rollout, ToolCall, Turn, stored_tokens
 from tests import buttons, lettered, tiny
 from tests.recorder import chat, completion, serving
 
@@ -331,7 +331,7 @@ def test_the_type_of_the_weights_is_a_setting(model, tokenizer):
 
 def test_the_words_of_a_dialect_are_a_setting(monkeypatch, tokenizer):
     before = [dialect.settings["wording"] for dialect in (Harness(), Plain())]
-    monkeypatch.setattr("lib.harness.CONTRACT", "Call thus.")
+    monkeypatch.setattr("lib.rollouts.prompts.harness.CONTRACT", "Call thus.")
     after = [dialect.settings["wording"] for dialect in (Harness(), Plain())]
     assert before[0] != after[0]
     assert before[1] == after[1]  # which does not say how to call

@@ -10,8 +10,8 @@ import torch
 
 from lib.envs import open_world
 from lib.generation import load
-from lib.pretraining import SIZES, STAGES, Corpus, Stage, episodes, new_model, pretrain
-from lib.words import CUE, UNKNOWN
+from lib.rollouts.prompts.word_language import CUE, UNKNOWN
+from lib.training.pretraining import SIZES, STAGES, Corpus, Stage, episodes, new_model, pretrain
 
 WORLD = open_world("sokoban")
 CORPUS = Corpus(native=0.5, levels=20, episodes=16)

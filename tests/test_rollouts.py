@@ -16,14 +16,21 @@ from importlib import metadata
 import pytest
 
 from lib.__main__ import main, parser
-from lib.chosen import server_policy
+from lib.cli.choices import server_policy
 from lib.envs import Outcome
-from lib.harness import parse_tool_calls, render_calls
-from lib.policies import PolicyError, Reply, ScriptedPolicy
-from lib.regrading import has_valid_call, regrade
-from lib.rollout_files import RolloutWriter
-from lib.rollouts import CollectionError, check, collect, read_collection, table, tabulate
-from lib.trajectory import Message, Rollout, Tool, ToolCall, Turn
+from lib.rollouts.collection import (
+    CollectionError,
+    check,
+    collect,
+    read_collection,
+    table,
+    tabulate,
+)
+from lib.rollouts.policies import PolicyError, Reply, ScriptedPolicy
+from lib.rollouts.prompts.harness import parse_tool_calls, render_calls
+from lib.rollouts.regrading import has_valid_call, regrade
+from lib.trajectories.jsonl import RolloutWriter
+from lib.trajectories.schema import Message, Rollout, Tool, ToolCall, Turn
 from tests import buttons, tiny
 from tests.bench.kills import ROOT, Collection, compare, essence
 
@@ -670,7 +677,7 @@ def test_the_key_of_a_server_comes_from_the_environment(monkeypatch):
 
 def test_bfcl_is_collected(tmp_path):
     pytest.importorskip("bfcl_eval", reason="BFCL is not installed: make benchmarks")
-    from lib.benchmarks import open_benchmark
+    from lib.envs.benchmarks import open_benchmark
 
     world = open_benchmark("bfcl:multi_turn_base")
     found = run(tmp_path, n=2, world=world, tasks=world.tasks()[:4], policy=replies("No."))

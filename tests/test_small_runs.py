@@ -2,14 +2,14 @@
 
 import pytest
 
-from lib.lab import plan, results, work
-from lib.lab.small import train_small
+from lib.lab import plan, results, runner
+from lib.lab.smoke import train_small
 
 RUNS = {run.sampler: run for run in plan.PRIMARY if run.seed == 0}
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not work.base_folder(RUNS["ptgs"].base).exists(), reason="no base: make lab")
+@pytest.mark.skipif(not runner.base_folder(RUNS["ptgs"].base).exists(), reason="no base: make lab")
 def test_a_small_run_gives_tables_like_the_labs():
     chosen = [RUNS["yoked"], RUNS["ptgs"]]
     evaluations, steps = train_small(chosen, steps=1, tasks=2, attempts=8, progress=False)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import log_softmax
 
 from lib.envs.frozenlake import FrozenLake
-from lib.tabular import (
+from lib.envs.tabular_mdp import (
     Table,
     advantage,
     evaluate,

@@ -12,8 +12,8 @@ from lib.__main__ import main
 from lib.envs import open_world
 from lib.envs.grid import Walk
 from lib.generation import load
-from lib.pretraining import new_model
 from lib.training import defaults, read_log
+from lib.training.pretraining import new_model
 
 FEW = ["--steps", "2", "--groups", "2", "--group-size", "2", "--tasks", "4", "--max-new-tokens"]
 

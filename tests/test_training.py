@@ -11,10 +11,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from lib.generation import Engine, Sampling
-from lib.generation.scoring import action_logits, lots
-from lib.manifest import write_once
-from lib.policies import LocalPolicy
+from lib.generation.logprobs import action_logits, lots
 from lib.ptgs import PTGS, MissingTemperature
+from lib.rollouts.policies import LocalPolicy
 from lib.training import (
     Diverged,
     Fixed,
@@ -37,7 +36,8 @@ from lib.training.objectives import (
     kept_groups,
 )
 from lib.training.scoring import score
-from lib.trajectory import Message, Rollout, Turn
+from lib.trajectories.manifest import write_once
+from lib.trajectories.schema import Message, Rollout, Turn
 from tests import lettered
 
 WORLD = lettered.Letters()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.rollout_files import (
+from lib.trajectories.jsonl import (
     RolloutWriter,
     from_line,
     iter_rollouts,
@@ -17,7 +17,7 @@ from lib.rollout_files import (
     read_rollouts,
     to_line,
 )
-from lib.trajectory import (
+from lib.trajectories.schema import (
     Message,
     Rollout,
     Span,
@@ -172,7 +172,7 @@ def test_a_line_that_is_still_being_written_is_torn_whatever_follows(tmp_path, m
     def growing(path, mode):  # the rest of a line comes just after its start was read
         yield SimpleNamespace(readline=lambda: next(came, b""))
 
-    monkeypatch.setattr("lib.rollout_files.open", growing, raising=False)
+    monkeypatch.setattr("lib.trajectories.jsonl.open", growing, raising=False)
     assert list(iter_rollouts(tmp_path / "run", torn=told.append)) == [rollout(0)]
     assert "run:2: the last line is torn" in told[0]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from lib import ROOT
-from lib.benchmarks.whoandwhen import SPLITS, as_rollout, read_logs
+from lib.envs.benchmarks.whoandwhen import SPLITS, as_rollout, read_logs
 from tests import tiny
 
 

@@ -5,9 +5,8 @@ import time
 
 import pytest
 
-from lib.policies.protocol import Context
-from lib.trajectory import Message, Tool, ToolCall
-from lib.words import (
+from lib.rollouts.policies.protocol import Context
+from lib.rollouts.prompts.word_language import (
     CUE,
     END,
     FORMS,
@@ -21,6 +20,7 @@ from lib.words import (
     transcript,
     write_calls,
 )
+from lib.trajectories.schema import Message, Tool, ToolCall
 
 SIDES = ["up", "down"]
 MOVE = Tool(

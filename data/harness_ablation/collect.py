@@ -9,9 +9,10 @@ Usage: collect.py [--grade FOLDER ...] [--grade-multi-turn FOLDER ...]
 import argparse
 from pathlib import Path
 
-from lib import ROOT, ablation, outcomes
+from lib import ROOT, outcomes
 from lib.__main__ import main as command_line
-from lib.benchmarks import open_benchmark
+from lib.claims import harness_rates
+from lib.envs.benchmarks import open_benchmark
 
 HERE = Path(__file__).parent
 CONDITIONS = [
@@ -37,12 +38,12 @@ def collect(benchmark, model, dialect, tasks, attempts) -> Path:
 
 
 def write(folders) -> None:
-    table = ablation.conditions(folders, open_benchmark("bfcl:simple_python"))
-    _write(ablation.whole_tasks(table, ATTEMPTS), "outcomes.parquet")
+    table = harness_rates.conditions(folders, open_benchmark("bfcl:simple_python"))
+    _write(harness_rates.whole_tasks(table, ATTEMPTS), "outcomes.parquet")
 
 
 def write_multi_turn(folders) -> None:
-    _write(ablation.as_collected(folders), "multi_turn.parquet")
+    _write(harness_rates.as_collected(folders), "multi_turn.parquet")
 
 
 def _write(table, name) -> None:

@@ -14,24 +14,24 @@ import time
 import torch
 from transformers.utils import logging
 
-from lib.arguments import positive
-from lib.lab import plan, work
+from lib.cli.arguments import positive
+from lib.lab import plan, runner
 
 
 def worker(only: str) -> None:
     torch.set_num_threads(1)
     logging.disable_progress_bar()
     gc.freeze()  # what was imported stays: looking through it took a quarter of an evaluation
-    wanted = work.with_needs(one for one in plan.WORK if only in one.name)
+    wanted = runner.with_needs(one for one in plan.WORK if only in one.name)
     try:
         # A worker outlives the command that started it only to the end of its piece of work.
         while multiprocessing.parent_process().is_alive():
-            waiting = [one for one in wanted if not work.is_done(one)]
+            waiting = [one for one in wanted if not runner.is_done(one)]
             if not waiting:
                 return
             for one in waiting:
                 began = time.monotonic()
-                if work.ready(one) and work.do(one, progress=False):
+                if runner.ready(one) and runner.do(one, progress=False):
                     print(f"{one.name}: done, {time.monotonic() - began:.0f} s", flush=True)
                     break
             else:
@@ -52,10 +52,10 @@ def main() -> int:
             f"--only {given.only}: no piece of work has this in its name, as "
             f"{plan.WORK[0].name} has its own"
         )
-    left = [one for one in plan.WORK if not work.is_done(one)]
+    left = [one for one in plan.WORK if not runner.is_done(one)]
     print(f"{len(left)} of {len(plan.WORK)} pieces of work are left", flush=True)
     if not left:
-        work.gather()  # a kill may have come before the last piece's results were written here
+        runner.gather()  # a kill may have come before the last piece's results were written here
         return 0
     print("This may be stopped at any moment: make lab goes on where it was", flush=True)
     spawn = multiprocessing.get_context("spawn")
@@ -68,8 +68,8 @@ def main() -> int:
     except KeyboardInterrupt:
         print("Stopped: make lab goes on where it was")
         return 130
-    work.gather()
-    left = [one.name for one in plan.WORK if not work.is_done(one)]
+    runner.gather()
+    left = [one.name for one in plan.WORK if not runner.is_done(one)]
     print(f"{len(left)} pieces of work are left: {', '.join(left)}" if left else "All is done.")
     return max(abs(one.exitcode) for one in workers)
 

@@ -16,9 +16,9 @@ import pandas as pd
 from lib import ROOT
 from lib.__main__ import main as command_line
 from lib.advantage import confidence, score_steps, step_values
-from lib.advantage.files import read_scores
-from lib.benchmarks.whoandwhen import SPLITS, as_rollout, read_logs
-from lib.rollout_files import RolloutWriter
+from lib.advantage.store import read_scores
+from lib.envs.benchmarks.whoandwhen import SPLITS, as_rollout, read_logs
+from lib.trajectories.jsonl import RolloutWriter
 
 HERE = Path(__file__).parent
 SMALL = "smollm2-135m-instruct"

@@ -21,7 +21,8 @@ from lib.advantage.aggregation import (
     trajectory_values,
 )
 from lib.advantage.baselines import BASELINES, at_random, confidence, oracle
-from lib.advantage.readings import (
+from lib.advantage.scores import Scored, score
+from lib.advantage.tokenize import (
     Steps,
     check_known,
     check_same_tokens,
@@ -30,7 +31,6 @@ from lib.advantage.readings import (
     read_transcript,
     transcripts_of,
 )
-from lib.advantage.scored import Scored, score
 
 __all__ = [
     "BASELINES",

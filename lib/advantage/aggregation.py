@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lib.advantage.scored import Scored
+from lib.advantage.scores import Scored
 
 TokenAggregation = Literal["mean", "sum", "last", "min", "max", "position"]
 StepAggregation = Literal["mean", "sum", "last", "min", "max", "bottom10"]

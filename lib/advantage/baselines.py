@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lib.advantage.aggregation import MissingReference, step_values, trajectory_values
-from lib.advantage.scored import Scored
+from lib.advantage.scores import Scored
 
 
 def policy_log_prob(scored: Scored) -> NDArray[np.float64]:

@@ -22,10 +22,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lib.advantage.readings import Steps
-from lib.generation.scoring import TOKENS_AT_ONCE, Reading, collate, lots
-from lib.policies.protocol import Context, Key, Policy, PolicyError, Reply
-from lib.trajectory import Message, Rollout
+from lib.advantage.tokenize import Steps
+from lib.generation.logprobs import TOKENS_AT_ONCE, Reading, collate, lots
+from lib.rollouts.policies.protocol import Context, Key, Policy, PolicyError, Reply
+from lib.trajectories.schema import Message, Rollout
 
 # ------------------------------------------------------------------- sequence classification
 

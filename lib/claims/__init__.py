@@ -7,7 +7,6 @@ a verdict and one sentence why. The verdict is a rule and nothing else (`verdict
 from lib.claims.advantage import advantage_claims, attribution_claims
 from lib.claims.claim import MIME, Claim, ClaimTable, decimals, verdict
 from lib.claims.harness import harness_claims, lab_harness_claims
-from lib.claims.lab import by_base, lab_claims
 from lib.claims.ptgs import pilot_claims, ptgs_claims
 from lib.claims.sharpening import (
     all_claims,
@@ -30,6 +29,7 @@ from lib.claims.studies import (
     split_taxes,
     study,
 )
+from lib.lab.claims import by_base, lab_claims
 
 __all__ = [
     "ESTIMATION_ROLLOUTS",

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from lib import metrics, published
+from lib import metrics
+from lib.claims import paper_tables
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
 from lib.lab.selectors import BUDGET, PROGRESS, Cell, lead, select, selectors
 
@@ -71,14 +72,14 @@ def _discriminates(cell, scores, n_boot, seed):
 
 
 def _printed() -> str:
-    table = published.table("progress_advantage")
+    table = paper_tables.table("progress_advantage")
     rows = table[table["quantity"].str.startswith("gain")]
     shown = [f"+{row.value:g} % ({row.setting})" for row in rows.itertuples()]
     return f"best of 8: {', '.join(shown)}, relative or in points is not recorded; {OTHER}"
 
 
 def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
-    """Progress advantage against the best plain guess: name of a setting -> table of `lib.blame`.
+    """Progress advantage against the best plain guess: setting -> table of `attribution.compare`.
 
     Rule and guess are the best of each here, three rules against five guesses; the claim is about
     their difference on the same failures.

@@ -1,10 +1,11 @@
-"""The claims about the text harness, put to the outcomes of an ablation (`lib.ablation`)."""
+"""The claims about the text harness, put to the outcomes of an ablation."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 
-from lib import ablation, outcomes, published
+from lib import outcomes
+from lib.claims import harness_rates, paper_tables
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
 from lib.metrics import MARGIN
 
@@ -12,8 +13,8 @@ from lib.metrics import MARGIN
 def harness_claims(table: pd.DataFrame, base: str, post: str, budgets: Sequence[int]) -> ClaimTable:
     """What the harness does for a base model, and to a post-trained one, at each budget.
 
-    table: conditions as `ablation.conditions` makes them; base, post: pairs in it, two unrelated
-    models as the case may be: their difference is not looked at.
+    table: conditions as `harness_rates.conditions` makes them; base, post: pairs in it, two
+    unrelated models as the case may be: their difference is not looked at.
     """
     return ClaimTable(
         [
@@ -31,7 +32,7 @@ def lab_harness_claims(
 ) -> ClaimTable:
     """The same of the lab's models: both parts of its harness against the native form alone.
 
-    table: conditions as `lib.lab.ablation.conditions` makes them; bases, post: pairs in it.
+    table: conditions as `lib.lab.harness_ablation.conditions` makes them; bases, post: pairs in it.
     """
     models = [*((base, +1) for base in bases), (post, -1)]
     return ClaimTable(
@@ -51,7 +52,7 @@ def _lift(table, pair, without, having, k, direction, place="") -> Claim:
     cells = table[(table["pair"] == pair) & table["arm"].isin([without, having])]
     if cells["arm"].nunique() < 2:
         return not_tested(statement, printed, f"needs the conditions {without!r} and {having!r}")
-    found = ablation.lift(table, pair, without, having, k)
+    found = harness_rates.lift(table, pair, without, having, k)
     counted = outcomes.counts(cells.drop(columns="valid_call", errors="ignore"))
     if not counted["c"].any():
         attempts = counted[["n", "missing"]].to_numpy().sum()
@@ -71,7 +72,7 @@ def _lift(table, pair, without, having, k, direction, place="") -> Claim:
 
 
 def _printed(k) -> str:
-    rows = published.table("harness_ablation").set_index(["benchmark", "metric"])
+    rows = paper_tables.table("harness_ablation").set_index(["benchmark", "metric"])
     rows = rows[rows.index == ("bfcl", f"pass@{k}")]
     if rows.empty:
         return "not printed"

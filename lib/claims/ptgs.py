@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lib import published
+from lib.claims import paper_tables
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
 from lib.lab import plan, results
 from lib.metrics import FEWEST_SEEDS
@@ -92,7 +92,7 @@ def _why(scores, measure, direction, against, seeds) -> str:
 
 
 def _printed(world, algorithm, name) -> str:
-    rows = published.table("ptgs").set_index(["environment", "algorithm", "sampler"])
+    rows = paper_tables.table("ptgs").set_index(["environment", "algorithm", "sampler"])
     if (world, algorithm, "ptgs") not in rows.index:
         return "not printed"
     fixed, tempered = (rows.loc[(world, algorithm, arm)] for arm in ("fixed", "ptgs"))

@@ -6,15 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import norm
 
-from lib import metrics, published
+from lib import metrics
+from lib.claims import paper_tables
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
-from lib.claims.studies import (
-    ESTIMATION_ROLLOUTS,
-    FEWEST_PAIRS,
-    Study,
-    agreement,
-    split_taxes,
-)
+from lib.claims.studies import ESTIMATION_ROLLOUTS, FEWEST_PAIRS, Study, agreement, split_taxes
 from lib.metrics import MARGIN
 
 
@@ -80,7 +75,7 @@ def tax_positive(studies: Sequence[Study]) -> Claim:
     """Tax_S(K) is positive in most comparisons."""
     K = studies[0].tax.K
     defined = [one for one in studies if not np.isnan(one.tax.tax_S.value[-1])]
-    printed = published.headline("tax_positive").printed + (" at 128" if K != 128 else "")
+    printed = paper_tables.headline("tax_positive").printed + (" at 128" if K != 128 else "")
     statement = f"Tax_S({K}) is positive in most cases"
     if not defined:
         reason = "a budget of 1 allows no second attempt" if K == 1 else "pass@1 is 1"
@@ -101,7 +96,7 @@ def few_rollouts_predict(studies: Sequence[Study], k: int = 32, *, seed: int = 0
     return _rank_claim(
         studies,
         f"Tax_S({ESTIMATION_ROLLOUTS}) predicts Tax_S({k})",
-        published.headline("tax_8_to_32").printed if k == 32 else "not printed",
+        paper_tables.headline("tax_8_to_32").printed if k == 32 else "not printed",
         k,
         lambda split: split.tax_val[:, 0],
         seed,
@@ -146,7 +141,7 @@ def larger_cross_earlier(studies: Sequence[Study]) -> Claim:
     before "B" in the pair's name. Needs two families with three sizes each.
     """
     statement = "larger models cross earlier (share of couples within a family)"
-    families = published.table("model_pairs").set_index("pair")["family"]
+    families = paper_tables.table("model_pairs").set_index("pair")["family"]
     groups: dict[tuple, dict[float, Study]] = {}
     for one in studies:
         size = re.search(r"(\d+(?:\.\d+)?)B", one.comparison.pair)

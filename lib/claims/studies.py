@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from lib import located, metrics, outcomes, published
+from lib import located, metrics, outcomes
+from lib.claims import paper_tables
 from lib.lab import comparisons
 
 FEWEST_PAIRS = 8
@@ -38,7 +39,7 @@ def load(
     name that the table does not have.
     """
     if source == "published":
-        table = outcomes.validate(published.rollout_counts(), source="published counts")
+        table = outcomes.validate(paper_tables.rollout_counts(), source="published counts")
     elif source == "lab":
         table = comparisons.every()
         table = comparisons.of(comparisons.SHOWN, table) if pairs is None else table

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
-from lib.trajectory import Message, Tool
+from lib.trajectories.schema import Message, Tool
 
 
 @dataclass(frozen=True, slots=True)

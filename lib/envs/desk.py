@@ -30,7 +30,7 @@ from typing import Any, Literal
 from lib.envs import Outcome
 from lib.envs.desk_requests import SENTENCE_WORDS, Level, draw_level
 from lib.envs.desk_store import FILES, PARAMETERS, REMINDERS, TOOLS, WORDS, State, perform, tell
-from lib.trajectory import Message, ToolCall
+from lib.trajectories.schema import Message, ToolCall
 
 SYSTEM = """\
 You keep a desk: files in folders, and reminders. Do exactly what the user asks, and nothing else.

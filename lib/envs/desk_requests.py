@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from lib.envs.desk_store import FILES, FOLDERS, PARAMETERS, REMINDERS, TIMES, State, perform
-from lib.trajectory import ToolCall
+from lib.trajectories.schema import ToolCall
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lib.trajectory import Tool, ToolCall
+from lib.trajectories.schema import Tool, ToolCall
 
 FOLDERS = ("home", "work", "archive", "inbox")
 FILES = (

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from lib.envs import Outcome
-from lib.trajectory import Message, Tool, ToolCall
+from lib.trajectories.schema import Message, Tool, ToolCall
 
 MOVES = ("up", "down", "left", "right")
 STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from lib.envs.grid import GridWorld, Level, Split, distances, settings_of, steps_of
-from lib.trajectory import Message
+from lib.trajectories.schema import Message
 
 
 class Sokoban(GridWorld):

@@ -17,8 +17,8 @@ _HOMES = {
     "Engine": "engine",
     "RolloutKey": "sampling",
     "Sampling": "sampling",
-    "load": "loading",
-    "settle_threads": "loading",
+    "load": "models",
+    "settle_threads": "models",
 }
 __all__ = list(_HOMES)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from lib.generation.memory import RereadMemory, SharedMemory, reading, why_uncovered
+from lib.generation.kv_cache import RereadMemory, SharedMemory, reading, why_uncovered
 from lib.generation.sampling import Chooser, RolloutKey, Sampling
 
 

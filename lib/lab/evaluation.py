@@ -11,16 +11,16 @@ import pandas as pd
 from lib.envs import Environment
 from lib.generation import Engine, Sampling, load
 from lib.lab import plan
-from lib.policies import Key, LocalPolicy
-from lib.rollouts import roll_out
-from lib.words import Words
+from lib.rollouts.collection import roll_out
+from lib.rollouts.policies import Key, LocalPolicy
+from lib.rollouts.prompts.word_language import Words
 
 LOT = plan.AT_ONCE // plan.ATTEMPTS
 """Tasks whose rollouts fill a batch."""
 
 
 def open_policy(folder: Path, world: str, temperature: float, **dialect) -> LocalPolicy:
-    """A model of the lab as a policy; `dialect` are the arguments of `lib.words.Words`."""
+    """A model of the lab as a policy; `dialect` are the arguments of `Words`."""
     return as_policy(Engine(*load(folder)), world, temperature, name=folder.name, **dialect)
 
 

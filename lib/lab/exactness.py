@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib import tabular
+from lib.envs import tabular_mdp
 from lib.lab import lake, plan
 
 ERROR, SLOPE = 1e-10, 1e-12
@@ -28,7 +28,10 @@ def read_or_train(source: str) -> pd.DataFrame:
 
 
 def identity(
-    table: tabular.Table, ways: Mapping[str, tabular.Soft], log_reference: np.ndarray, beta: float
+    table: tabular_mdp.Table,
+    ways: Mapping[str, tabular_mdp.Soft],
+    log_reference: np.ndarray,
+    beta: float,
 ) -> pd.DataFrame:
     """How far each optimum keeps to the identity, a row a way: `error`, `slope`, `apart`, `holds`.
 
@@ -39,10 +42,10 @@ def identity(
     live, first = ~table.ends, next(iter(ways.values()))
     rows = {}
     for name, found in ways.items():
-        ratio = tabular.log_ratio(found, log_reference, beta)
-        slope = np.abs(tabular.gradient(table, found, log_reference, beta)).max()
+        ratio = tabular_mdp.log_ratio(found, log_reference, beta)
+        slope = np.abs(tabular_mdp.gradient(table, found, log_reference, beta)).max()
         rows[name] = {
-            "error": np.abs(ratio - tabular.advantage(found))[live].max(),
+            "error": np.abs(ratio - tabular_mdp.advantage(found))[live].max(),
             "slope": slope,
             "apart": np.abs(found.V - first.V).max(),
             "converged": slope < SLOPE,
@@ -89,13 +92,13 @@ def points(trained: pd.DataFrame, world: lake.FadingLake, step: int) -> pd.DataF
     reference = _policy(trained, 0)
     rows = trained[trained["step"] == step]
     beta, table = float(rows["beta"].iloc[0]), world.table()
-    exact = tabular.soft_value_iteration(table, reference, beta)
+    exact = tabular_mdp.soft_value_iteration(table, reference, beta)
     states, actions = np.indices(reference.shape)
     found = pd.DataFrame(
         {
             "state": states.ravel(),
             "action": actions.ravel(),
-            "advantage": tabular.advantage(exact).ravel(),
+            "advantage": tabular_mdp.advantage(exact).ravel(),
             "ratio": (beta * (_policy(trained, step) - reference)).ravel(),
             "chance": np.exp(reference).ravel(),
         }

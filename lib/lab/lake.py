@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib import tabular
-from lib.envs import Outcome
+from lib.envs import Outcome, tabular_mdp
 from lib.envs.frozenlake import FrozenLake
 from lib.envs.grid import Walk, move_call
-from lib.words import END, START, TURN, Words, write_calls
+from lib.rollouts.prompts.word_language import END, START, TURN, Words, write_calls
 
 PLANS: list[tuple[int, ...]] = [
     (),
@@ -47,9 +46,9 @@ class FadingLake(FrozenLake):
     def reset(self, task: str, attempt: int) -> "Fading":
         return Fading(self, task, attempt)
 
-    def table(self) -> tabular.Table:
+    def table(self) -> tabular_mdp.Table:
         """The MDP that a policy of `Glance` meets here."""
-        return tabular.from_level(self.whole, self.slip, self.gamma, PLANS)
+        return tabular_mdp.from_level(self.whole, self.slip, self.gamma, PLANS)
 
 
 class Fading(Walk):

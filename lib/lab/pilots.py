@@ -18,8 +18,8 @@ import pandas as pd
 
 from lib.envs import Environment
 from lib.lab.evaluation import evaluate, in_lots, solved
-from lib.policies import LocalPolicy
 from lib.ptgs import from_pilots
+from lib.rollouts.policies import LocalPolicy
 
 PILOTS = 8
 """Rollouts of each task at T_ref from which its temperature comes."""

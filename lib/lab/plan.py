@@ -36,7 +36,7 @@ NEW_TOKENS = {"sokoban": 10, "frozenlake": 10, "desk": 24}
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """A pre-trained model; `kind` is one of `lib.pretraining.STAGES`."""
+    """A pre-trained model; `kind` is one of `lib.training.pretraining.STAGES`."""
 
     world: str
     size: str = "0.25M"

@@ -20,9 +20,9 @@ from lib.generation import load
 from lib.lab import plan, reward_model
 from lib.lab.evaluation import in_lots, open_policy
 from lib.lab.scored import MERGES, TOKENS
-from lib.policies import Key
-from lib.rollouts import roll_out
-from lib.trajectory import Rollout
+from lib.rollouts.collection import roll_out
+from lib.rollouts.policies import Key
+from lib.trajectories.schema import Rollout
 
 
 def attempts(folder: Path, world: str, split: str, tasks, n: int) -> list[Rollout]:

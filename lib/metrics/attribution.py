@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lib.metrics.checks import labels, numbers, one_each
 from lib.metrics.selection import task_resamples
 from lib.metrics.tax import Band, band
+from lib.metrics.validation import labels, numbers, one_each
 
 Prediction = int | Sequence[int] | None
 """What is named: a step, one of several that are equally likely, or none."""

@@ -10,9 +10,9 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.metrics.checks import attempts, labels, numbers, one_each
 from lib.metrics.selection import task_resamples
 from lib.metrics.tax import Band, band
+from lib.metrics.validation import attempts, labels, numbers, one_each
 
 _AT_ONCE = 2**20  # weights of resamples that are held at once
 

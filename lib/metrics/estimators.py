@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lib.metrics.checks import one_each, one_number, together, whole_numbers
+from lib.metrics.validation import one_each, one_number, together, whole_numbers
 
 
 class Counts(NamedTuple):

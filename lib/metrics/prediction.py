@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lib.metrics.checks import one_each, one_number
 from lib.metrics.estimators import (
     Counts,
     checked_budget,
@@ -16,6 +15,7 @@ from lib.metrics.estimators import (
     pass_hat_k,
 )
 from lib.metrics.tax import scalability
+from lib.metrics.validation import one_each, one_number
 
 
 def split_rollouts(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from lib.metrics.checks import attempts, numbers
+from lib.metrics.validation import attempts, numbers
 
 
 def spearman(x: ArrayLike, y: ArrayLike):

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from lib.metrics.checks import numbers
 from lib.metrics.tax import Band
+from lib.metrics.validation import numbers
 
 FEWEST_SEEDS = 3
 """With fewer seeds a t-interval says next to nothing, and none is given."""

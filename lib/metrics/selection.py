@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lib.metrics.checks import attempts, labels, numbers, together
 from lib.metrics.estimators import checked_budget, pass_at_k, pass_hat_k
 from lib.metrics.tax import FEWEST_TASKS, MARGIN, Band, band, checked_resamples
+from lib.metrics.validation import attempts, labels, numbers, together
 
 
 def best_of_k(scores: ArrayLike, passed: ArrayLike, tasks: ArrayLike, k: ArrayLike):

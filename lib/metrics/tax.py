@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lib.metrics.checks import numbers, whole_numbers
 from lib.metrics.estimators import (
     Counts,
     checked_budget,
@@ -15,6 +14,7 @@ from lib.metrics.estimators import (
     pass_at_k,
     pass_hat_k,
 )
+from lib.metrics.validation import numbers, whole_numbers
 
 MARGIN = 1e-12
 """A base curve is above another one when it exceeds it by more than this."""

@@ -18,8 +18,8 @@ permutation, so no task comes twice in a step.
 
 from lib.training.learners import Diverged
 from lib.training.loop import train
-from lib.training.samplers import Fixed, Sampler, Shuffled, Tempered, Yoked, read_log
 from lib.training.settings import Settings, defaults
+from lib.training.temperature_schedules import Fixed, Sampler, Shuffled, Tempered, Yoked, read_log
 
 __all__ = [
     "Diverged",

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lib.generation import scoring
+from lib.generation import logprobs
 from lib.ptgs import MissingTemperature
-from lib.trajectory import Rollout, chosen_tokens
+from lib.trajectories.schema import Rollout, chosen_tokens
 
 
 class Episode(NamedTuple):
-    """The actions of one rollout, a `lib.generation.scoring.Reading` and how it was sampled.
+    """The actions of one rollout, a `lib.generation.logprobs.Reading` and how it was sampled.
 
     log_probs: [actions], of each token at the time, at `temperature`.
     """
@@ -50,7 +50,7 @@ def read_episode(rollout: Rollout) -> Episode:
 
 
 @dataclass(frozen=True)
-class Actions(scoring.Actions):
+class Actions(logprobs.Actions):
     """The actions of several rollouts, in their order; ``[a]`` are one an action token.
 
     rollout: [a], number of the rollout here.  temperature: [a], of its row.
@@ -68,7 +68,7 @@ def collate(episodes: Sequence[Episode], device="cpu") -> Actions:
     heats = np.array([one.temperature for one in episodes], dtype=np.float32)
     sampled = np.concatenate([one.log_probs for one in episodes]).astype(np.float32)
     return Actions(
-        **vars(scoring.collate(episodes, device)),
+        **vars(logprobs.collate(episodes, device)),
         rollout=torch.from_numpy(np.repeat(np.arange(len(episodes)), counts)).to(device),
         temperature=torch.from_numpy(np.repeat(heats, counts)).to(device),
         sampled=torch.from_numpy(sampled).to(device),

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from lib.manifest import write_once
 from lib.training.learners import Learner
-from lib.training.samplers import Sampler, read_log, read_run
+from lib.training.temperature_schedules import Sampler, read_log, read_run
+from lib.trajectories.manifest import write_once
 
 
 def agree(out: Path, wanted: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from lib.generation.scoring import action_logits, lots
+from lib.generation.logprobs import action_logits, lots
 from lib.training.actions import Episode, collate
 from lib.training.objectives import advantages_over_time, clipped_loss, group_advantages, k3
 from lib.training.scoring import Scores, entropy, log_softmax

@@ -17,19 +17,19 @@ from tqdm import tqdm
 
 from lib.envs import Environment
 from lib.generation import Engine, Sampling
-from lib.generation.scoring import action_logits
-from lib.policies import Key, LocalPolicy
-from lib.policies.dialects import Dialect
-from lib.policies.local import fingerprint, tokenizer_digest
-from lib.rollouts import roll_out
+from lib.generation.logprobs import action_logits
+from lib.rollouts.collection import roll_out
+from lib.rollouts.policies import Key, LocalPolicy
+from lib.rollouts.policies.local import fingerprint, tokenizer_digest
+from lib.rollouts.prompts.prompt_formats import Dialect
 from lib.training import checkpoints
 from lib.training.actions import Episode, read_episode
 from lib.training.learners import Diverged, make_learner
 from lib.training.objectives import kept_groups
-from lib.training.samplers import Sampler, read_log
 from lib.training.scoring import Scores, score
 from lib.training.settings import Settings
-from lib.trajectory import Rollout
+from lib.training.temperature_schedules import Sampler, read_log
+from lib.trajectories.schema import Rollout
 
 MEASURED = 4
 """Rollouts of each group that are scored for the log, where the learner does not need all."""

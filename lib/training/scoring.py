@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lib.generation.scoring import action_logits, lots
+from lib.generation.logprobs import action_logits, lots
 from lib.training.actions import Episode, collate
 
 

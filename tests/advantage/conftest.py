@@ -4,9 +4,9 @@ import pytest
 
 from lib.generation import load
 from lib.lab import plan
-from lib.lab.work import open_policy
-from lib.policies import Key
-from lib.rollouts import roll_out
+from lib.lab.runner import open_policy
+from lib.rollouts.collection import roll_out
+from lib.rollouts.policies import Key
 
 FOLDERS = {
     "policy": plan.DATA / "models" / "sokoban-0.25M-grpo-fixed-0.0003-0",

@@ -14,10 +14,10 @@ import pytest
 import lib
 from lib.__main__ import main
 from lib.advantage import read_stored, score
-from lib.advantage.files import read_scores, score_into
-from lib.manifest import CollectionError
-from lib.rollout_files import RolloutWriter
-from lib.trajectory import TrajectoryError
+from lib.advantage.store import read_scores, score_into
+from lib.trajectories.jsonl import RolloutWriter
+from lib.trajectories.manifest import CollectionError
+from lib.trajectories.schema import TrajectoryError
 from tests.advantage.conftest import FOLDERS
 
 

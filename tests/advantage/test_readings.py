@@ -15,9 +15,17 @@ from lib.advantage import (
     read_transcript,
     transcripts_of,
 )
-from lib.policies import ChatTemplate, Harness, Plain
-from lib.trajectory import Message, Rollout, Span, ToolCall, TrajectoryError, Transcript, Turn
-from lib.words import Words
+from lib.rollouts.policies import ChatTemplate, Harness, Plain
+from lib.rollouts.prompts.word_language import Words
+from lib.trajectories.schema import (
+    Message,
+    Rollout,
+    Span,
+    ToolCall,
+    TrajectoryError,
+    Transcript,
+    Turn,
+)
 from tests import buttons, tiny
 
 CALLED = ToolCall("press", {"n": 3})

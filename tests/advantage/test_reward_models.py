@@ -9,8 +9,8 @@ from transformers import LlamaConfig, LlamaForSequenceClassification
 
 from lib.advantage import read_stored, read_transcript, score, trajectory_values
 from lib.advantage.reward_models import load_ordinal, ordinal_steps, verified_steps, verifier_prompt
-from lib.policies import Harness, PolicyError, ServerChat, ServerPolicy
-from lib.trajectory import Message, Rollout, Span, Transcript
+from lib.rollouts.policies import Harness, PolicyError, ServerChat, ServerPolicy
+from lib.trajectories.schema import Message, Rollout, Span, Transcript
 from tests import tiny
 from tests.recorder import serving
 

@@ -21,8 +21,8 @@ from lib.advantage import (
     step_values,
     trajectory_values,
 )
-from lib.advantage.files import trajectory_table
-from lib.generation.scoring import Reading, score_tokens
+from lib.advantage.store import trajectory_table
+from lib.generation.logprobs import Reading, score_tokens
 from tests import tiny
 
 

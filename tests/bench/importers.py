@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from lib import importers
+from lib.outcomes import importers
 
 DAMAGE = runpy.run_path(str(Path(__file__).parents[1] / "damage.py"))
 

@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CHILD = """
 import random, sys, time
-from lib import rollouts
-from lib.policies import Harness, LocalPolicy, ScriptedPolicy
+from lib.rollouts import collection
+from lib.rollouts.policies import Harness, LocalPolicy, ScriptedPolicy
 from tests import buttons
 
 kind, out, model, attempts = sys.argv[1:]
@@ -37,7 +37,7 @@ else:
     policy, tasks = LocalPolicy(engine, Harness(), sampling, name="tiny"), 3
 world = buttons.Buttons(tasks)
 print("ready", flush=True)
-rollouts.collect(policy, world, world.tasks(), int(attempts), out, pair="p", arm="a", at_once=8)
+collection.collect(policy, world, world.tasks(), int(attempts), out, pair="p", arm="a", at_once=8)
 """
 
 
@@ -72,7 +72,7 @@ class Collection:
 
     def rollouts(self) -> dict:
         """What was collected, by task and attempt."""
-        from lib.rollout_files import iter_rollouts
+        from lib.trajectories.jsonl import iter_rollouts
 
         files = sorted(self.out.glob("rollouts-*"))
         found = [rollout for file in files for rollout in iter_rollouts(file)]

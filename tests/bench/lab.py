@@ -25,12 +25,12 @@ from transformers.utils import logging
 from lib.generation import load
 from lib.lab import plan
 from lib.lab.evaluation import evaluate, open_policy
-from lib.policies import Key
-from lib.pretraining import STAGES, new_model, pretrain
 from lib.ptgs import PTGS
-from lib.rollouts import roll_out
+from lib.rollouts.collection import roll_out
+from lib.rollouts.policies import Key
+from lib.rollouts.prompts.word_language import Words, read_calls
 from lib.training import Tempered, defaults, train
-from lib.words import Words, read_calls
+from lib.training.pretraining import STAGES, new_model, pretrain
 
 WORLD = "sokoban"
 BASE = plan.DATA / "models" / plan.Base(world=WORLD).name

@@ -17,7 +17,7 @@ from unittest import mock
 
 import numpy as np
 
-from lib import report
+from lib.reporting import comparison_report
 
 BENCHMARKS, TASKS, ROLLOUTS, MANY, N_BOOT, DRAWN = 30, 200, 64, 10**6, 1000, 50
 SHAPES = {"base": (0.3, 0.5), "post": (0.2, 0.2)}
@@ -51,7 +51,7 @@ def page_of(rows) -> float:
         files = [Path(folder) / f"{arm}.jsonl" for arm in SHAPES]
         for arm, file in zip(SHAPES, files, strict=True):
             file.write_text("".join(json.dumps(row) + "\n" for row in rows(rng, arm)))
-        return seconds(lambda: report.write_report(*files, out=Path(folder) / "out"))
+        return seconds(lambda: comparison_report.write_report(*files, out=Path(folder) / "out"))
 
 
 def by_task() -> float:
@@ -70,7 +70,7 @@ def main():
     sought = {"axes.titley": None}  # and no places of report's own: the house style seeks a layout
     page_of(of_many_tasks)  # fonts are looked for once
     pages = page_of(of_benchmarks)
-    with mock.patch.object(report, "_PLACES", sought):
+    with mock.patch.object(comparison_report, "_PLACES", sought):
         before = page_of(of_benchmarks)
     histogram, listed = page_of(of_many_tasks), by_task()
     print(f"machine load over the last minute: {os.getloadavg()[0]:.1f}")

@@ -19,11 +19,11 @@ import torch
 
 from lib.advantage import read_stored, score
 from lib.generation import load
-from lib.generation.scoring import TOP_K, Reading, score_tokens
+from lib.generation.logprobs import TOP_K, Reading, score_tokens
 from lib.lab import plan
-from lib.lab.work import open_policy
-from lib.policies import Key
-from lib.rollouts import roll_out
+from lib.lab.runner import open_policy
+from lib.rollouts.collection import roll_out
+from lib.rollouts.policies import Key
 
 TOKENS, LONG = 2048, 16_384
 MODELS = plan.DATA / "models"

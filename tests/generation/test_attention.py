@@ -4,7 +4,7 @@ import pytest
 import torch
 import transformers
 
-from lib.generation import Engine, Sampling, memory
+from lib.generation import Engine, Sampling, kv_cache
 
 COVERED = {
     "gemma2": (transformers.Gemma2Config, {"sliding_window": 6, "query_pre_attn_scalar": 8}),
@@ -27,12 +27,12 @@ COVERED = {
 @pytest.fixture
 def sharing(monkeypatch):
     """Share every prompt that two rows have in common, however short; read it in small pieces."""
-    monkeypatch.setattr(memory, "SHARE_FROM", 1)
-    monkeypatch.setattr(memory, "PASS_WIDTH", 5)
+    monkeypatch.setattr(kv_cache, "SHARE_FROM", 1)
+    monkeypatch.setattr(kv_cache, "PASS_WIDTH", 5)
 
 
 def test_every_covered_architecture_is_tested_here():
-    assert set(COVERED) == memory.COVERED
+    assert set(COVERED) == kv_cache.COVERED
 
 
 @pytest.mark.parametrize("name", sorted(COVERED))
@@ -97,7 +97,7 @@ def test_sharing_does_not_change_what_is_sampled(llama, prompt, keys, monkeypatc
     contexts = [prompt(20)] * 8
     sampling = Sampling(temperature=1.0, max_new_tokens=12)
     shared = Engine(llama).generate(contexts, keys(8), sampling)
-    monkeypatch.setattr(memory, "SHARE_FROM", 10**9)
+    monkeypatch.setattr(kv_cache, "SHARE_FROM", 10**9)
     copied = Engine(llama).generate(contexts, keys(8), sampling)
     assert sum(reply.ties for reply in shared) == 0
     assert [reply.tokens for reply in shared] == [reply.tokens for reply in copied]
@@ -134,4 +134,4 @@ def test_an_uncovered_architecture_says_so_and_is_right(prompt, keys, full_forwa
 def test_a_rotary_embedding_that_depends_on_the_length_is_not_covered(rope_type):
     config = transformers.LlamaConfig()
     config.rope_parameters = {"rope_type": rope_type, "rope_theta": 1e4}
-    assert "rotary" in memory.why_uncovered(config)
+    assert "rotary" in kv_cache.why_uncovered(config)

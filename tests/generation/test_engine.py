@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import LlamaConfig
 
-from lib.generation import Engine, RolloutKey, Sampling, memory
+from lib.generation import Engine, RolloutKey, Sampling, kv_cache
 
 FREE = Sampling(temperature=1.0, max_new_tokens=10)
 
@@ -127,7 +127,7 @@ def test_a_context_that_changes_in_the_middle_is_read_again(llama, prompt, keys,
 def test_a_prompt_edited_after_being_shared_is_read_again(
     llama, prompt, keys, full_forward, monkeypatch
 ):
-    monkeypatch.setattr(memory, "SHARE_FROM", 1)
+    monkeypatch.setattr(kv_cache, "SHARE_FROM", 1)
     batch = Engine(llama).open(keys(3))
     batch.reply([0, 1, 2], [prompt(20)] * 3, FREE)
     edited = [[*prompt(20)[:8], 5, 6], [*prompt(20)[:8], 5, 6], [*prompt(20), 7]]
@@ -163,7 +163,7 @@ def test_rows_that_part_and_end_apart_are_scored_as_if_alone(llama, prompt, keys
 def test_a_reply_that_was_stopped_half_way_is_sampled_anew(llama, prompt, keys, monkeypatch):
     contexts = [prompt(9)] * 4
     batch, calm = Engine(llama).open(keys(4)), Engine(llama).open(keys(4))
-    monkeypatch.setattr(memory.SharedMemory, "step", stops)
+    monkeypatch.setattr(kv_cache.SharedMemory, "step", stops)
     with pytest.raises(KeyboardInterrupt):
         batch.reply(range(4), contexts, FREE)
     monkeypatch.undo()

@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers
 
-from lib.generation import load, loading, settle_threads
+from lib.generation import load, models, settle_threads
 
 
 @pytest.fixture
@@ -77,18 +77,18 @@ def test_gguf_loads_as_transformers_reads_it(gguf_file, tmp_path, prompt):
 def test_gguf_is_converted_once(gguf_file, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     load(gguf_file, cache=cache)
-    monkeypatch.delattr(loading.AutoModelForCausalLM, "from_config")
+    monkeypatch.delattr(models.AutoModelForCausalLM, "from_config")
     load(gguf_file, cache=cache)
     assert len(list(cache.iterdir())) == 1
 
 
 def test_a_changed_gguf_file_is_converted_anew(gguf_file, tmp_path):
     cache = tmp_path / "cache"
-    before = loading.convert_gguf(gguf_file, cache)
+    before = models.convert_gguf(gguf_file, cache)
     content = bytearray(gguf_file.read_bytes())
     content[-4:] = b"\x00\x00\x80\x3f"
     gguf_file.write_bytes(content)
-    assert loading.convert_gguf(gguf_file, cache) != before
+    assert models.convert_gguf(gguf_file, cache) != before
 
 
 def test_an_interrupted_conversion_leaves_nothing(gguf_file, tmp_path, monkeypatch):
@@ -131,6 +131,6 @@ def test_who_names_threads_gets_them(llama, two_threads, monkeypatch):
 
 
 def test_a_large_model_keeps_its_threads(llama, two_threads, monkeypatch):
-    monkeypatch.setattr(loading, "SMALL", 1)
+    monkeypatch.setattr(models, "SMALL", 1)
     settle_threads(llama)
     assert torch.get_num_threads() == 2

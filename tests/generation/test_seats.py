@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lib.generation.seats import Seats
+from lib.generation.slots import Seats
 
 
 class Held:

@@ -1,0 +1,263 @@
+"""What a batch of rollouts remembers of its contexts, so that no token is computed twice."""
+
+import contextlib
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import torch
+
+from lib.generation import shared_prefix_attention
+from lib.generation.slots import Seats
+
+COVERED = frozenset(
+    {
+        "gemma2",
+        "gemma3_text",
+        "granite",
+        "llama",
+        "mistral",
+        "olmo2",
+        "phi3",
+        "qwen2",
+        "qwen3",
+        "smollm3",
+        "starcoder2",
+    }
+)
+"""Architectures whose shared-prefix attention is tested against a full forward pass."""
+
+SHARE_FROM = 1024
+"""Prompt tokens saved from which on rows attend to one copy; below, each row gets a copy."""
+PASS_SCORES = 2**21
+"""Tokens times context length in one forward pass, at most: bounds the attention scores."""
+PASS_WIDTH = 384
+"""Tokens of one sequence in one forward pass, at most."""
+
+
+def why_uncovered(config) -> str | None:
+    """Why the shared-prefix attention cannot run this model; None if it can."""
+    if config.model_type not in COVERED:
+        return f"architecture {config.model_type!r} is not among the tested ones"
+    rope = getattr(config, "rope_parameters", None) or {}
+    kinds = {part.get("rope_type") for part in [rope, *rope.values()] if isinstance(part, dict)}
+    if kinds & {"dynamic", "longrope"}:
+        return "its rotary embedding changes with the length of the context"
+    if getattr(config, "use_bidirectional_attention", None):
+        return "its attention is bidirectional"
+    return None
+
+
+@contextlib.contextmanager
+def reading(model, implementation: str | None = None):
+    """The model in evaluation mode, without gradients, with this attention; restored at the end."""
+    training, before = model.training, model.config._attn_implementation
+    try:
+        if training:
+            model.eval()
+        if implementation is not None:
+            model.set_attn_implementation(implementation)
+        with torch.inference_mode():
+            yield
+    finally:
+        if implementation is not None:
+            model.set_attn_implementation(before)
+        if training:
+            model.train()
+
+
+class SharedMemory:
+    """Keys and values of the rows' contexts; what rows have in common is computed once.
+
+    A prompt is computed once however many rows have it, and rows whose whole contexts are the same
+    stay one sequence until they sample different tokens: attempts of a sure policy do so for long.
+    """
+
+    implementation = shared_prefix_attention.NAME
+
+    def __init__(self, model, rows: int):
+        self.model = model
+        self.slots = self._new_slots(0, 0)
+        self.seats = Seats(rows)
+        self.cached: list[list[int]] = []  # what each slot holds
+
+    def begin(self, rows: Sequence[int], contexts: Sequence[list[int]]) -> torch.Tensor:
+        """Make these the active rows, read their contexts; the logits after each, [n, vocabulary].
+
+        Only what follows the longest beginning in common with a row's last context is computed.
+        """
+        self.slots.empty(self.seats.held)
+        self.cached[self.seats.held :] = []
+        seen: dict[tuple, int] = {}
+        first = [seen.setdefault(tuple(context), i) for i, context in enumerate(contexts)]
+        self._copy(*self.seats.sit(np.array(rows), np.array(first)))
+        count = self.seats.sequences
+        read = [[]] * count
+        for slot, context in zip(self.seats.read, contexts, strict=True):
+            read[slot] = context
+
+        for slot, context in enumerate(read):
+            self._keep_common(slot, context)
+        self._read_prompts(read)
+        rest = [c[len(held) :] for c, held in zip(read, self.cached, strict=False)]
+        width = max(map(len, rest))
+        extent = int(self.slots.length[:count].max()) + width
+        rows_a_pass = max(1, PASS_SCORES // (extent * min(width, PASS_WIDTH)))
+        logits = [
+            self._forward(self.slots, low, rest[low : low + rows_a_pass], head=True)
+            for low in range(0, count, rows_a_pass)
+        ]
+        self.cached[:count] = map(list, read)
+        return self._of_rows(torch.cat(logits))
+
+    def keep(self, alive: np.ndarray) -> None:
+        """Go on with the active rows where ``alive``, bool [n]."""
+        self._copy(*self.seats.rise(alive))
+
+    def step(self, tokens: np.ndarray) -> torch.Tensor:
+        """Append a token to each active row; returns the logits after it, [n, vocabulary]."""
+        self._copy(*self.seats.part(tokens))
+        said = np.empty(self.seats.sequences, dtype=np.int64)
+        said[self.seats.read] = tokens
+        said = [[token] for token in said.tolist()]
+        for held, token in zip(self.cached, said, strict=False):
+            held += token
+        return self._of_rows(self._forward(self.slots, 0, said, head=True))
+
+    def _copy(self, sources, targets):
+        self.slots.extend(self.seats.slots)
+        self.cached += [[] for _ in range(self.seats.slots - len(self.cached))]
+        self.slots.copy(sources, targets)
+        copies = [self.cached[source].copy() for source in sources.tolist()]
+        for target, copy in zip(targets.tolist(), copies, strict=True):
+            self.cached[target] = copy
+
+    def _of_rows(self, logits):
+        return logits[torch.from_numpy(self.seats.read).to(logits.device)]
+
+    def _new_slots(self, number, room):
+        like = self.model.get_input_embeddings().weight
+        return shared_prefix_attention.Slots(self.model.config, number, room, like)
+
+    def _keep_common(self, slot, context):
+        """Forget what the context does not begin with, and its last token, whose logits we need."""
+        cached = self.cached[slot]
+        kept = _common_length(cached, context[:-1])
+        if kept < self.slots.offset[slot]:
+            kept = 0
+            self.slots.prefix[slot], self.slots.offset[slot] = -1, 0
+        self.slots.length[slot] = kept - self.slots.offset[slot]
+        del cached[kept:]
+
+    def _read_prompts(self, contexts):
+        """Compute once what empty slots have to read, and give it to all slots that need it.
+
+        A prompt ends before the last token, whose logits each row computes for itself.
+        """
+        users = {}
+        for slot, context in enumerate(contexts):
+            if len(context) > 1 and not self.cached[slot]:
+                users.setdefault(tuple(context[:-1]), []).append(slot)
+        readers = np.bincount(self.seats.read)
+        rows = {prompt: int(readers[slots].sum()) for prompt, slots in users.items()}
+        saved = sum((rows[prompt] - 1) * len(prompt) for prompt in users)
+        shared = [prompt for prompt in users if rows[prompt] > 1 and saved >= SHARE_FROM]
+        own = users.keys() - shared
+        self.slots.grow(max(map(len, own), default=0))
+        held = {}
+        for prompt, computed in self._compute(users):
+            slots = users[prompt]
+            if prompt in own:
+                self.slots.store[:, :, slots, :, : len(prompt)] = computed[:, :, None]
+                self.slots.length[slots] = len(prompt)
+            else:
+                held[prompt] = computed
+            for slot in slots:
+                self.cached[slot] = list(prompt)
+        if held:
+            self.slots.share([users[prompt] for prompt in held], list(held.values()))
+
+    def _compute(self, prompts):
+        """Each prompt and its keys and values, [layers, 2, kv heads, length, head size]."""
+        waiting = sorted(prompts, key=len)
+        while waiting:
+            longest = len(waiting[-1])
+            together = max(1, PASS_SCORES // (longest * min(longest, PASS_WIDTH)))
+            batch, waiting = waiting[-together:], waiting[:-together]
+            read = self._new_slots(len(batch), longest)
+            self._forward(read, 0, batch, head=False)
+            for i, prompt in enumerate(batch):
+                yield prompt, read.store[:, :, i, :, : len(prompt)]
+
+    def _forward(self, slots, low, sequences, head):
+        """Run the model over these sequences of tokens in the slots from ``low`` on.
+
+        With ``head``, returns the logits after the last token of each, [n, vocabulary].
+        """
+        high, width = low + len(sequences), max(map(len, sequences))
+        padding = width - np.array([len(s) for s in sequences])
+        tokens = np.zeros((len(sequences), width), dtype=np.int64)
+        tokens[np.arange(width) >= padding[:, None]] = list(chain.from_iterable(sequences))
+        tokens = torch.from_numpy(tokens).to(slots.store.device)
+        extent = int((slots.length[low:high] - padding).max()) + width
+        slots.grow(extent)
+        columns = max(16, min(PASS_WIDTH, PASS_SCORES // extent))
+        for start in range(0, width, columns):
+            part = tokens[:, start : start + columns]
+            padded = np.clip(padding - start, 0, part.shape[1])
+            rollout = shared_prefix_attention.Pass(slots, low, high, padded, part.shape[1])
+            common = {"position_ids": rollout.positions, "use_cache": False, "rollout": rollout}
+            if head and start + columns >= width:
+                out = self.model(part, logits_to_keep=1, **common)
+            else:
+                out = self.model.base_model(part, **common)
+            slots.length[low:high] += part.shape[1] - padded
+        return out.logits[:, -1] if head else None
+
+
+class RereadMemory:
+    """The slow path, right for any causal model: every token re-reads the whole context."""
+
+    implementation = None
+
+    def __init__(self, model, rows: int):
+        self.model = model
+        self.contexts: list[list[int]] = []
+
+    def begin(self, rows, contexts):
+        """As :meth:`SharedMemory.begin`."""
+        self.contexts = [list(context) for context in contexts]
+        return self._logits()
+
+    def keep(self, alive):
+        """As :meth:`SharedMemory.keep`."""
+        self.contexts = [self.contexts[i] for i in np.flatnonzero(alive)]
+
+    def step(self, tokens):
+        """As :meth:`SharedMemory.step`."""
+        for context, token in zip(self.contexts, tokens.tolist(), strict=True):
+            context.append(token)
+        return self._logits()
+
+    def _logits(self):
+        # Equal lengths go together, so that no model needs to understand padding.
+        logits = [None] * len(self.contexts)
+        by_length = {}
+        for i, context in enumerate(self.contexts):
+            by_length.setdefault(len(context), []).append(i)
+        for length, members in by_length.items():
+            together = max(1, PASS_SCORES // length**2)
+            for low in range(0, len(members), together):
+                part = members[low : low + together]
+                tokens = torch.tensor([self.contexts[i] for i in part], device=self.model.device)
+                for i, row in zip(part, self.model(tokens, use_cache=False).logits, strict=True):
+                    logits[i] = row[-1]
+        return torch.stack(logits)
+
+
+def _common_length(a, b):
+    """How many elements the two lists have in common at their beginning."""
+    shorter = min(len(a), len(b))
+    if a[:shorter] == b[:shorter]:
+        return shorter
+    return next(i for i in range(shorter) if a[i] != b[i])

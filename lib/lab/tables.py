@@ -1,0 +1,236 @@
+"""What the lab measured, as tables for people; what is planned and not run yet says so."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from lib import metrics
+from lib.claims import paper_tables
+from lib.lab import plan, results
+from lib.reporting import tables
+
+NOT_RUN = "not run yet"
+WHERE = {
+    f"{name} tasks, T = {heat:g}": (split, heat)
+    for split, name in (("test", "held-out"), ("train", "training"))
+    for heat in plan.SPLITS[split]
+}
+"""How evaluations are called -> split and temperature."""
+
+
+def arms(
+    scores: pd.DataFrame,
+    by: Sequence[str],
+    measures: Mapping[str, int],
+    runs: Iterable[plan.Run] = (),
+) -> pd.DataFrame:
+    """A row for each value of the columns `by`: every measure as mean and sd over seeds.
+
+    measures: column of `scores` -> decimals.  runs: those wanted; what they have and `scores` have
+    not gets a row that says so. An sd needs two seeds.
+    """
+    planned = Counter(tuple(run.settings()[name] for name in by) for run in runs)
+    found = dict(list(scores.groupby(list(by), sort=False)))
+    keys = dict.fromkeys([*planned, *found])
+    rows = []
+    for key in keys:
+        part = found.get(key, scores.iloc[:0])
+        row = dict(zip(by, key, strict=True))
+        row |= {name: mean_sd(part[name], digits) for name, digits in measures.items()}
+        rows.append(row | {"seeds": _seeds(part["seed"].nunique(), planned.get(key))})
+    return pd.DataFrame(rows, columns=[*by, *measures, "seeds"])
+
+
+def mean_sd(values, digits: int = 3) -> str:
+    """Mean and standard deviation over seeds, as text; one seed has no deviation.
+
+    What is infinite (a crossover that never comes) is counted apart.
+
+    >>> mean_sd([0.5, 0.7], 2)
+    '0.60 ± 0.14'
+    """
+    values = np.asarray(values, dtype=float)
+    finite = values[~np.isinf(values)]
+    never = f"none in {len(values) - len(finite)}" if len(finite) < len(values) else ""
+    if not len(finite):
+        return never or "-"
+    shown = tables.number(finite.mean(), digits)
+    if len(finite) > 1:
+        shown += f" ± {finite.std(ddof=1):.{digits}f}"
+    return f"{shown}; {never}" if never else shown
+
+
+def _seeds(count, planned) -> str:
+    if not count:
+        return NOT_RUN
+    return str(count) if planned in (None, count) else f"{count} of {planned}"
+
+
+def arm_table(
+    evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int = plan.ATTEMPTS
+) -> pd.DataFrame:
+    """Each arm on held-out and on training tasks, at both temperatures, beside the paper's."""
+    digits = {"pass@1": 3, f"pass@{K}": 3, f"gap@{K}": 3, "Tax_A": 2, "Tax_S": 3, "pass^8": 3}
+    parts = []
+    for where, (split, heat) in WHERE.items():
+        scores = of_runs(results.scores(evaluations, split, heat, K), runs)
+        table = arms(scores, ["algorithm", "sampler"], digits, runs)
+        heading = {"Tax_A": f"Tax_A({K})", "Tax_S": f"Tax_S({K})"}
+        parts.append(table.rename(columns=heading).assign(evaluated=where))
+    table = pd.concat(parts, ignore_index=True)
+    return table[["evaluated", *(name for name in table if name != "evaluated")]]
+
+
+def of_runs(table: pd.DataFrame, runs: Iterable[plan.Run]) -> pd.DataFrame:
+    """The rows of a table with the columns of `results.RUN` that belong to these runs."""
+    wanted = pd.DataFrame([run.settings() for run in runs], columns=results.RUN)
+    return table.merge(wanted.drop_duplicates(), on=results.RUN)
+
+
+def heat_table(evaluations: pd.DataFrame, world: str, K: int = plan.ATTEMPTS) -> pd.DataFrame:
+    """The base that runs start from, on held-out tasks at several temperatures."""
+    scores = results.base_scores(evaluations, K=K, world=world, size=plan.Run.size)
+    shown = scores[["temperature", "pass@1", f"pass@{K}", "pass^8", "A", "S"]]
+    return shown.round({"A": 2}).round(3).rename(columns={"A": f"A({K})", "S": f"S({K})"})
+
+
+def paper_table(evaluations: pd.DataFrame, K: int = plan.ATTEMPTS) -> pd.DataFrame:
+    """What the paper prints (Qwen2.5-7B) beside what the lab has: held-out tasks, T = 0.5."""
+    scores = results.scores(evaluations, K=K, size=plan.Run.size, rate=plan.Run.rate)
+    rows = []
+    for printed in paper_tables.table("ptgs").itertuples(index=False):
+        world, algorithm, sampler, first, last, tax = printed
+        here = results.select(scores, world=world, algorithm=algorithm, sampler=sampler)
+        rows.append(
+            {
+                "world": world,
+                "algorithm": algorithm,
+                "arm": sampler,
+                "pass@1 paper": f"{first / 100:.3f}",
+                "pass@1 here": mean_sd(here["pass@1"]),
+                "pass@128 paper": f"{last / 100:.3f}",
+                f"pass@{K} here": mean_sd(here[f"pass@{K}"]),
+                "Tax_S(128) paper": f"{tax:.3f}",
+                f"Tax_S({K}) here": mean_sd(here["Tax_S"]),
+                "seeds": _seeds(len(here), None),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+CELL = ["world", "algorithm", "rate"]
+
+
+def differences(
+    evaluations: pd.DataFrame,
+    runs: Sequence[plan.Run],
+    K: int = plan.ATTEMPTS,
+    *,
+    committed: bool = False,
+) -> pd.DataFrame:
+    """PTGS minus every other arm, in each cell of these runs, wherever it was evaluated.
+
+    A row a measure with the columns of `results.differences`, `CELL`, `evaluated` and `status`:
+    primary or exploratory. Where seeds is 0 it was not run.
+    committed: whether they are the lab's committed results; all others are exploratory.
+    """
+    cells = [tuple(run.settings()[name] for name in CELL) for run in runs if run.sampler == "ptgs"]
+    rows = []
+    for where, (split, heat) in WHERE.items():
+        scores = of_runs(results.scores(evaluations, split, heat, K), runs)
+        for cell in dict.fromkeys(cells):
+            here = dict(zip(CELL, cell, strict=True))
+            others = [run.sampler for run in runs if all(getattr(run, n) == here[n] for n in here)]
+            for against in dict.fromkeys(one for one in others if one != "ptgs"):
+                part = results.select(scores, **here)
+                seeds = results.shared_seeds(part, "ptgs", against)
+                first = committed and plan.is_primary(*cell, K, seeds)
+                first &= where == next(iter(WHERE)) and against in ("fixed", "yoked")
+                told = here | {"evaluated": where, "against": against}
+                told["status"] = "primary" if first else "exploratory"
+                for measure in ("pass@1", f"pass@{K}", "Tax_A", "Tax_S"):
+                    found = results.differences(part, measure, "ptgs", against)
+                    none = {"value": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
+                    band = found.iloc[0].to_dict() if len(found) else none
+                    rows.append(band | told | {"measure": measure})
+    return pd.DataFrame(rows)
+
+
+def rates_in_words(scores: pd.DataFrame, measure: str) -> str:
+    """Whether two learning rates differ by more than the arms do, over the seeds run at both."""
+    wide = scores.pivot_table(index=["sampler", "seed"], columns="rate", values=measure).dropna()
+    if wide.empty or len(wide.columns) != 2:
+        return "No arm is run at two learning rates with the same seeds."
+    low, high = wide.columns
+    arms = wide.groupby("sampler").mean()
+    apart = arms[low] - arms[high]
+    widest = (arms.max() - arms.min()).max()
+    return (
+        f"{measure}: at {low:g} minus at {high:g}, {apart.min():+.3f} to {apart.max():+.3f} over "
+        f"{', '.join(arms.index)}; between these at one rate, {widest:.3f} at most (means of "
+        f"{len(wide) / len(arms):.3g} seeds): "
+        + ("the rate decides more." if apart.abs().min() > widest else "neither decides alone.")
+    )
+
+
+def sizes_in_words(evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int) -> str:
+    """The base of each size at T = 0.5, and how many of its runs are worse from the first attempt.
+
+    A line a size of these runs, which are of one world; held-out tasks.
+    """
+    scores, said = of_runs(results.scores(evaluations, K=K), runs), []
+    for size, part in scores.groupby("size", sort=False):
+        bases = results.base_scores(evaluations, K=K, world=part["world"].iloc[0], size=size)
+        base = bases[bases["temperature"] == 0.5].mean(numeric_only=True)
+        said.append(
+            f"{size}: base pass@1 {base['pass@1']:.3f}, pass@{K} {base[f'pass@{K}']:.3f}; "
+            f"{(part['crossover'] == 1).sum()} of {len(part)} runs are below it from k = 1 on."
+        )
+    return "\n".join(said)
+
+
+def off_zero(found: pd.DataFrame) -> str:
+    """How many intervals of `differences` lie off zero, and which, in words.
+
+    Intervals without width do not count: few seeds that differ alike, on tasks that are counted
+    whole, tell nothing of how seeds differ.
+    """
+    known = found[found["low"] < found["high"]]
+    if known.empty:
+        return f"no interval: fewer than {metrics.FEWEST_SEEDS} seeds of two arms"
+    off = known[(known["low"] > 0) | (known["high"] < 0)]
+    said = f"{len(off)} of {len(known)} intervals lie off zero; by chance 1 in 20 would"
+    named = [
+        f"{row.measure} {row.world} {row.algorithm} lr {row.rate:g}, {row.evaluated}, minus "
+        f"{row.against}: {tables.shown(metrics.Band(row.value, row.low, row.high), 3)}"
+        for row in off.itertuples()
+    ]
+    return "\n".join([said + (":" if named else "."), *(f"- {one}" for one in named)])
+
+
+def difference_table(found: pd.DataFrame) -> pd.DataFrame:
+    """`differences` with a measure a column, as an estimate and its 95 % interval."""
+    digits = dict.fromkeys(found["measure"], 3) | {"Tax_A": 2}
+    shown = found.assign(
+        shown=[
+            tables.shown(metrics.Band(row.value, row.low, row.high), digits[row.measure])
+            for row in found.itertuples()
+        ],
+        seeds=[_seeds(int(count), None) for count in found["seeds"]],
+    )
+    index = ["status", *CELL, "evaluated", "against", "seeds"]
+    table = shown.set_index([*index, "measure"])["shown"].unstack("measure", sort=False)  # noqa: PD010
+    return table.reset_index().rename_axis(columns=None)
+
+
+def pilot_table(pilots: pd.DataFrame) -> pd.DataFrame:
+    """Coverage of a frozen policy at equal totals of rollouts, a row a policy, method and total."""
+    index = ["world", "policy", "total", "method"]
+    rows = [
+        (*key, mean_sd(part["coverage"]), mean_sd(part["mean_temperature"], 2), len(part))
+        for key, part in pilots.groupby(index, sort=False)
+    ]
+    shown = ["world", "policy", "rollouts a task", "method"]
+    return pd.DataFrame(rows, columns=[*shown, "coverage", "mean temperature", "seeds"])

@@ -1,0 +1,97 @@
+"""Messages of chat logs as ours: role, content as text or parts, tool calls in either spelling."""
+
+import json
+from typing import Any
+
+from lib.outcomes import OutcomesError
+from lib.outcomes.values import shown
+from lib.trajectories.schema import Message, ToolCall
+
+_ROLES = {"developer": "system", "function": "tool"}
+
+
+def read_messages(raw: Any, place: str) -> list[Message]:
+    """A list of messages as chat APIs, Inspect, tau2 or verifiers write them.
+
+    Raises OutcomesError naming the message that is none.
+    """
+    if not isinstance(raw, list):
+        raise OutcomesError(f"{place}: got {type(raw).__name__}, expected a list of messages.")
+    found = []
+    for number, message in enumerate(raw):
+        if isinstance(message, dict) and isinstance(message.get("tool_messages"), list):
+            found += read_messages(message["tool_messages"], f"{place}, message {number}")
+        else:
+            found.append(_message(message, f"{place}, message {number}"))
+    return found
+
+
+def _message(raw, place) -> Message:
+    if not isinstance(raw, dict) or not isinstance(raw.get("role"), str):
+        raise OutcomesError(f"{place}: expected an object with a 'role'.")
+    role = _ROLES.get(raw["role"], raw["role"])
+    calls = raw.get("tool_calls") or ()
+    if not isinstance(calls, list | tuple):
+        raise OutcomesError(
+            f"{place}, 'tool_calls': got {shown(calls)}, expected a list of calls, or null."
+        )
+    answered = raw.get("tool_call_id") or (raw.get("id") if role == "tool" else None)
+    name = raw.get("name") or raw.get("function")
+    return Message(
+        role,
+        _text(raw.get("content"), place),
+        tuple(_call(call, place) for call in calls),
+        name=name if isinstance(name, str) else None,
+        tool_call_id=answered if isinstance(answered, str) else None,
+    )
+
+
+def _text(content, place) -> str:
+    """Text, or the text of all parts; what is no text is named by its type."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise OutcomesError(
+            f"{place}: content is {type(content).__name__}, expected text or parts."
+        )
+    parts = []
+    for part in content:
+        if isinstance(part, str):
+            parts.append(part)
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):
+            parts.append(part["text"])
+        elif isinstance(part, dict) and isinstance(part.get("reasoning"), str):
+            parts.append(part["reasoning"])
+        else:
+            kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+            parts.append(f"[{kind}]")
+    return "\n".join(parts)
+
+
+def _call(raw, place) -> ToolCall:
+    """A call as chat APIs nest it under `function`, or flat; its arguments may be JSON text."""
+    if isinstance(raw, str):  # verifiers keep calls as JSON text
+        raw = _json(raw)
+    inner = raw.get("function") if isinstance(raw, dict) else None
+    call = {**raw, **inner} if isinstance(inner, dict) else raw
+    if isinstance(call, dict) and isinstance(inner, str):
+        call = {**raw, "name": inner}
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        raise OutcomesError(f"{place}: a tool call without a name.")
+    arguments = call.get("arguments")
+    if isinstance(arguments, str):
+        arguments = _json(arguments)
+    if not isinstance(arguments, dict):  # what a policy wrote may be no arguments at all
+        arguments = {"": call.get("arguments")} if call.get("arguments") else {}
+    return ToolCall(
+        call["name"], arguments, call.get("id") if isinstance(call.get("id"), str) else None
+    )
+
+
+def _json(text):
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

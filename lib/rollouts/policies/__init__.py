@@ -1,0 +1,30 @@
+"""Policies: contexts in, replies out, many at once.
+
+A policy starts a session for a set of rollouts and is then asked, turn after turn, for the replies
+of those that go on. `LocalPolicy` runs a model here, `ServerPolicy` asks an OpenAI-compatible
+server, `ScriptedPolicy` follows a function. How a model is spoken to is a dialect: the text
+harness, a plain prompt, or the model's own chat template.
+"""
+
+from lib.rollouts.policies.local import LocalPolicy
+from lib.rollouts.policies.protocol import Context, Key, Policy, PolicyError, Reply, Session
+from lib.rollouts.policies.scripted import ScriptedPolicy
+from lib.rollouts.policies.server import ServerPolicy
+from lib.rollouts.prompts.prompt_formats import ChatTemplate, Dialect, Harness, Plain, ServerChat
+
+__all__ = [
+    "ChatTemplate",
+    "Context",
+    "Dialect",
+    "Harness",
+    "Key",
+    "LocalPolicy",
+    "Plain",
+    "Policy",
+    "PolicyError",
+    "Reply",
+    "ScriptedPolicy",
+    "ServerChat",
+    "ServerPolicy",
+    "Session",
+]

@@ -1,0 +1,176 @@
+"""A policy that runs a model here, by the decode engine."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lib.rollouts.policies.protocol import Context, Key, Reply
+from lib.rollouts.prompts.prompt_formats import BREAK, Dialect, after, check_understood
+from lib.trajectories.schema import Turn
+
+if TYPE_CHECKING:
+    from lib.generation import Completion, Engine, Sampling
+
+
+class LocalPolicy:
+    """Samples from a model of this machine.
+
+    engine: with a tokenizer.  sampling: every field of it is used as it is, but for `stop` and
+    `eos`, to which the dialect's stops and the tokenizer's end token are added.
+    name: the model's name in manifests; its weights are told apart by their fingerprint.
+    """
+
+    concurrency = None  # rows are sampled together, and those of one task share a prompt
+
+    def __init__(self, engine: "Engine", dialect: Dialect, sampling: "Sampling", *, name: str):
+        if engine.tokenizer is None:
+            raise ValueError("a policy reads and writes text: give Engine(model, tokenizer)")
+        self.engine, self.dialect = engine, dialect
+        eos = dict.fromkeys([*sampling.eos, engine.tokenizer.eos_token_id])
+        self.sampling = replace(
+            sampling,
+            stop=tuple(dict.fromkeys([*sampling.stop, *dialect.stops])),
+            eos=tuple(token for token in eos if token is not None),
+        )
+        # Small worlds say the same few things again and again.
+        self.short_tokens = lru_cache(maxsize=50_000)(self._tokens_of)
+        self.name = name
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """As `lib.rollouts.policies.Policy` has it; the first look reads all weights."""
+        return {
+            "policy": "local",
+            "model": self.name,
+            "weights": fingerprint(self.engine.model),
+            "tokenizer": tokenizer_digest(self.engine.tokenizer),
+            "dtype": str(self.engine.model.dtype).removeprefix("torch."),
+            "context": self.engine.context,
+            **self.dialect.settings,
+            "sampling": json.loads(json.dumps(asdict(self.sampling))),
+        }
+
+    def start(self, keys: Sequence[Key], temperatures: Sequence[float] | None = None) -> "_Local":
+        """Begin rollouts; `temperatures`, one a key, replace that of the sampling."""
+        sampling = [self.sampling] * len(keys)
+        if temperatures is not None:
+            pairs = zip(sampling, temperatures, strict=True)
+            sampling = [replace(one, temperature=float(heat)) for one, heat in pairs]
+        return _Local(self, keys, sampling)
+
+    def _tokens_of(self, text: str, special_tokens: bool) -> tuple[int, ...]:
+        """The tokens of a text, in which special ones stand only if the dialect writes them."""
+        only_text = self.dialect.special_tokens
+        options = {"add_special_tokens": special_tokens, "split_special_tokens": only_text}
+        parts = [text] if only_text else text.split(BREAK)
+        tokenizer = self.engine.tokenizer
+        return tuple(token for part in parts for token in tokenizer(part, **options)["input_ids"])
+
+
+SHORT = 200
+"""Characters of a text whose tokens are remembered, at most."""
+
+
+class _Said(NamedTuple):
+    """The last turn of a rollout; `ending` counts the last tokens, those that ended it."""
+
+    prompt: str
+    prompt_ids: list[int]
+    tokens: list[int]
+    ending: int
+
+
+class _Local:
+    def __init__(self, policy: LocalPolicy, keys, sampling: "list[Sampling]"):
+        self.dialect, self.sampling = policy.dialect, sampling
+        self._short = policy.short_tokens
+        self.tokenizer = policy.engine.tokenizer
+        self.batch = policy.engine.open(keys)
+        self.last: dict[int, _Said] = {}
+
+    def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
+        prompts = [self.dialect.prompt(context) for context in contexts]
+        ids = [self._tokens(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
+        for row, read in zip(rows, ids, strict=True):
+            if row not in self.last:
+                check_understood(read, self.tokenizer)
+        completions = self.batch.reply(rows, ids, [self.sampling[row] for row in rows])
+        replies = []
+        for row, context, prompt, read, written in zip(
+            rows, contexts, prompts, ids, completions, strict=True
+        ):
+            ending = self._ending(written)
+            self.last[row] = _Said(prompt.replace(BREAK, ""), read, written.tokens, ending)
+            turn = Turn(
+                len(context.messages),
+                prompt_ids=read,
+                action_ids=written.tokens,
+                logprobs=written.log_probs,
+                logprobs_t1=written.log_probs_at_1,
+                finish=written.reason,
+                ending=ending,
+            )
+            replies.append(Reply(self.dialect.read(written.text, context), turn, ties=written.ties))
+        return replies
+
+    def _tokens(self, row: int, prompt: str) -> list[int]:
+        """The prompt's tokens; those read and written before stay as they were, if it goes on so.
+
+        Tokenising only what is new keeps the tokens that were sampled, which may not be the ones
+        the tokenizer would choose for their text. What ended the last reply need not be in the
+        prompt: as many of those tokens stay as it holds.
+        """
+        if row in self.last:
+            said, plain = self.last[row], prompt.replace(BREAK, "")
+            whole = len(said.tokens)
+            for kept in range(whole, whole - said.ending - 1, -1):
+                text = said.prompt + self._decode(said.tokens[:kept])
+                if plain.startswith(text):
+                    new = self._encode(after(prompt, len(text)), special_tokens=False)
+                    return said.prompt_ids + said.tokens[:kept] + new
+        return self._encode(prompt, special_tokens=self.dialect.special_tokens)
+
+    def _ending(self, written: "Completion") -> int:
+        """How many of the last tokens are not all inside the text of the reply."""
+        if written.reason == "eos":
+            return 1
+        count, length = 0, len(written.text)
+        while len(self._decode(written.tokens[: len(written.tokens) - count])) > length:
+            count += 1
+        return count
+
+    def _encode(self, text: str, *, special_tokens: bool) -> list[int]:
+        encode = self._short if len(text) <= SHORT else self._short.__wrapped__
+        return list(encode(text, special_tokens))
+
+    def _decode(self, tokens: list[int]) -> str:
+        return self.tokenizer.decode(
+            tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+
+
+def fingerprint(model) -> str:
+    """A short key of a model's weights: SHA-256 of every tensor's name, shape, type and bytes.
+
+    It reads all of them, 1.6 GB a second on one core of a laptop; loading them takes longer.
+    """
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        digest.update(tensor.detach().reshape(-1).contiguous().view(torch.uint8).cpu().numpy())
+    return digest.hexdigest()[:16]
+
+
+def tokenizer_digest(tokenizer) -> str:
+    """A short key of all that turns text to tokens: SHA-256 of a fast tokenizer's file.
+
+    How it pads and truncates, which a call may set, does not count.
+    """
+    rules = json.loads(tokenizer.backend_tokenizer.to_str())
+    rules |= {"padding": None, "truncation": None}
+    return hashlib.sha256(json.dumps(rules).encode()).hexdigest()[:16]

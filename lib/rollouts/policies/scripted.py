@@ -1,0 +1,38 @@
+"""A policy that follows a function: for tests, oracles and fixed strategies."""
+
+from collections.abc import Callable, Sequence
+
+from lib.rollouts.policies.protocol import Context, Key, Reply
+from lib.trajectories.schema import Message, Turn
+
+
+class ScriptedPolicy:
+    """Replies with what `script(context, key)` returns: a message, its text, or a whole reply.
+
+    name: tells one script from another in the manifest of a collection.
+    """
+
+    concurrency = None
+
+    def __init__(self, script: Callable[[Context, Key], Message | str | Reply], name: str):
+        self.script = script
+        self.settings = {"policy": "scripted", "script": name}
+
+    def start(self, keys: Sequence[Key]) -> "_Scripted":
+        return _Scripted(self.script, keys)
+
+
+class _Scripted:
+    def __init__(self, script, keys):
+        self.script, self.keys = script, [Key(*key) for key in keys]
+
+    def reply(self, rows, contexts):
+        asked = zip(rows, contexts, strict=True)
+        return [_as_reply(self.script(context, self.keys[row])) for row, context in asked]
+
+
+def _as_reply(said) -> Reply:
+    if isinstance(said, Reply):
+        return said
+    message = Message("assistant", said) if isinstance(said, str) else said
+    return Reply(message, Turn(0, finish="stop"))

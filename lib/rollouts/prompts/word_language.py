@@ -1,0 +1,190 @@
+"""The lab's small language: observations, calls and turns as words, each one token of its models.
+
+A transcript is ``<start> obs > [ move up left ] <end> obs > ...``: what the world says, the sign of
+the assistant's turn, its reply, the end of it. A call may be written in several forms, of which
+the first is native: the only one that the exact parser reads. The cue, a word at the start, says
+that calls are to be native; in the lab it is what the text harness is to a real base model.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from lib.trajectories.schema import Message, Tool, ToolCall
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+    from lib.rollouts.policies.protocol import Context
+
+START, CUE, TURN, END, UNKNOWN = "<start>", "<calls>", ">", "<end>", "<unk>"
+
+FORMS = ("native", "use", "function", "will")
+"""Ways to write a call: `[ N a b ]`, `use N with a b .`, `N ( a , b )`, `I will N a then b .`"""
+
+FORM_WORDS = ("[", "]", "use", "with", ".", "(", ",", ")", "I", "will", "then")
+
+_SKIPPED = frozenset(["(", ",", "with", "then", "["])
+_LAST = frozenset(["]", ".", ")", TURN, END])
+
+_SPOKEN = (START, CUE, END, UNKNOWN, "\ufdd0")
+"""What is no word where the world says it, also within a word; the last parts words unseen."""
+
+Parser = Literal["exact", "lenient"]
+
+
+def write_calls(calls: Iterable[ToolCall], form: str = "native") -> str:
+    """Write calls in one of the `FORMS`; arguments go by position, in the order they have."""
+    return " ".join(
+        _write(call.name, list(map(str, call.arguments.values())), form) for call in calls
+    )
+
+
+def _write(name: str, values: list[str], form: str) -> str:
+    if form == "native":
+        words = ["[", name, *values, "]"]
+    elif form == "use":
+        words = ["use", name, "with", *values, "."]
+    elif form == "function":
+        words = [name, "(", *" , ".join(values).split(), ")"]
+    elif form == "will":
+        words = ["I", "will", name, *" then ".join(values).split(), "."]
+    else:
+        raise ValueError(f"form is {form!r}: expected one of {', '.join(FORMS)}")
+    return " ".join(words)
+
+
+def read_calls(text: str, tools: Iterable[Tool], parser: Parser = "exact") -> tuple[ToolCall, ...]:
+    """Read the calls of a reply.
+
+    exact: the whole reply must be native calls of known tools with arguments that their schemas
+    allow; otherwise there is none. lenient: calls in any form are found in any text, and those
+    that cannot be read are left out. A parameter without an enum may be any word.
+    """
+    known = {tool.name: tool for tool in tools}
+    words = text.split()
+    if parser == "lenient":
+        return tuple(
+            filter(None, (_call(known[name], values) for name, values in _find(words, known)))
+        )
+    if parser != "exact":
+        raise ValueError(f"parser is {parser!r}: expected exact or lenient")
+    calls, at = [], 0
+    ends = (place for place, word in enumerate(words) if word == "]")
+    while at < len(words):
+        end = next(ends, None)
+        if words[at] != "[" or end is None or words[at + 1] not in known:
+            return ()
+        call = _call(known[words[at + 1]], words[at + 2 : end])
+        if call is None:
+            return ()
+        calls.append(call)
+        at = end + 1
+    return tuple(calls)
+
+
+def _find(words: Sequence[str], known: dict[str, Tool]) -> Iterator[tuple[str, list[str]]]:
+    """The tools that are named, each with the words after it that may be its arguments."""
+    for at, name in enumerate(words):
+        if name not in known:
+            continue
+        options = _options(known[name])
+        allowed = [value for some in options if some is not None for value in some]
+        free = None in options
+        values = []
+        for word in map(words.__getitem__, range(at + 1, len(words))):  # no copy of all the rest
+            if word in allowed:
+                values.append(word)
+            elif word in _SKIPPED:
+                continue
+            elif free and len(values) < len(options) and word not in _LAST and word not in known:
+                values.append(word)
+            else:
+                break
+        yield name, values
+
+
+def _options(tool: Tool) -> list[Sequence[str] | None]:
+    """The words that each argument of a tool may be, in the order of its schema; None: any."""
+    return [schema.get("enum") for schema in tool.parameters.get("properties", {}).values()]
+
+
+def _call(tool: Tool, values: Sequence[str]) -> ToolCall | None:
+    names, options = list(tool.parameters.get("properties", {})), _options(tool)
+    if not len(tool.parameters.get("required", ())) <= len(values) <= len(names):
+        return None
+    for value, allowed in zip(values, options, strict=False):
+        if allowed is not None and value not in allowed:
+            return None
+    return ToolCall(tool.name, dict(zip(names, values, strict=False)))
+
+
+@dataclass(frozen=True)
+class Words:
+    """The dialect of the lab's models (see `lib.rollouts.prompts.prompt_formats`).
+
+    cue: begin with the word that asks for native calls.  parser: see `read_calls`.
+    """
+
+    cue: bool = False
+    parser: Parser = "exact"
+    stops = ()
+    special_tokens = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"dialect": "words", "cue": self.cue, "parser": self.parser}
+
+    def prompt(self, context: "Context") -> str:
+        return transcript(context.messages, cue=self.cue) + f" {TURN} "
+
+    def read(self, text: str, context: "Context") -> Message:
+        return Message("assistant", text, read_calls(text, context.tools, self.parser))
+
+
+def transcript(messages: Iterable[Message], *, cue: bool = False) -> str:
+    """A conversation in words; system texts and tools are not told, the lab's models know them.
+
+    Only the assistant writes the words that part turns: said by the world, they are unknown.
+    """
+    words = [START, CUE] if cue else [START]
+    for message in messages:
+        if message.role == "assistant":
+            words += [TURN, *message.content.split(), END]
+        elif message.role != "system":
+            words += _said(message.content)
+    return " ".join(words)
+
+
+def _said(text: str) -> list[str]:
+    """The words of a text in which nothing but the assistant's words may part turns."""
+    words = text.split()
+    control = any(name in text for name in _SPOKEN)
+    if control:
+        words = [UNKNOWN if any(name in word for name in _SPOKEN) else word for word in words]
+    return [UNKNOWN if word == TURN else word for word in words]
+
+
+def check_vocabulary(tokenizer, words: Iterable[str]) -> None:
+    """Raise ValueError with the first of a world's words that is no token of the model."""
+    known = tokenizer.get_vocab()
+    missing = next((word for word in [TURN, END, *words] if word not in known), None)
+    if missing is not None:
+        raise ValueError(
+            f"the model's vocabulary has no word {missing!r} of this world: take a model that was "
+            "made for it, or speak to it otherwise (--dialect)"
+        )
+
+
+def tokenizer(words: Iterable[str]) -> "PreTrainedTokenizerFast":
+    """A tokenizer with a token for each word, those of the language first."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    own = [UNKNOWN, START, CUE, TURN, END, *FORM_WORDS]
+    vocabulary = {word: i for i, word in enumerate(dict.fromkeys([*own, *words]))}
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner, unk_token=UNKNOWN, bos_token=START, eos_token=END, pad_token=END
+    )

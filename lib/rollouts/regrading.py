@@ -1,0 +1,64 @@
+"""Read stored completions anew: what another parser would have made of the very same text."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from lib.envs import Environment
+from lib.rollouts.tool_calls import Parser, parse_tool_calls
+from lib.trajectories.schema import Message, Rollout, offered_tools
+
+
+def regrade(
+    rollouts: Iterable[Rollout], environment: Environment, parser: Parser
+) -> Iterator[Rollout]:
+    """Grade attempts at single-turn tasks as if `parser` had read their completions.
+
+    The text must hold what the policy wrote, calls and all, as a text dialect or a chat template
+    leaves it. Attempts without a completion to read (trouble, no room in the context) come back as
+    they are. Raises ValueError for a rollout of another benchmark, or of more than one turn.
+    """
+    for rollout in rollouts:
+        if rollout.benchmark != environment.name:
+            raise ValueError(f"{rollout.key} is no attempt at {environment.name}")
+        if not rollout.turns or rollout.turns[-1].finish == "context":
+            yield rollout
+        else:
+            yield _regraded(rollout, environment, parser)
+
+
+def has_valid_call(rollout: Rollout) -> bool:
+    """Whether a reply calls a tool on offer with all the arguments that it requires, or more."""
+    required = {
+        tool.name: set(tool.parameters.get("required") or ())
+        for tool in offered_tools(rollout.tools, rollout.messages)
+    }
+    return any(
+        call.name in required and required[call.name] <= set(call.arguments)
+        for message in rollout.messages
+        for call in message.tool_calls
+    )
+
+
+def _regraded(rollout: Rollout, environment: Environment, parser: Parser) -> Rollout:
+    number = rollout.turns[0].message
+    episode = environment.reset(rollout.task, rollout.attempt)
+    try:
+        text = rollout.messages[number].content
+        reply = Message("assistant", text, parse_tool_calls(text, episode.tools, parser).calls)
+        episode.step(reply)
+        if len(rollout.turns) > 1 or not episode.done:
+            raise ValueError(
+                f"{rollout.key} is an attempt of several turns, whose later ones depend on how the "
+                "first was read: collect it anew with the other parser"
+            )
+        outcome = episode.outcome
+    finally:
+        episode.close()
+    return replace(
+        rollout,
+        passed=outcome.passed,
+        reason=outcome.reason,
+        messages=(*rollout.messages[:number], reply),
+        tools=episode.tools,
+        info=outcome.info,
+    )

@@ -1,0 +1,381 @@
+"""From a policy's text to tool calls: the robust parser, the paper's, and an exact one.
+
+Model text is data. It is read by the JSON readers of the standard library and of
+:mod:`lib.rollouts.lenient_json`, never evaluated, and no text makes a parser raise or run for long.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, Literal, NamedTuple
+
+from lib.rollouts.lenient_json import MAX_DEPTH, Effort, Torn, read_value, to_number
+from lib.trajectories.schema import Tool, ToolCall
+
+Parser = Literal["robust", "paper", "exact"]
+
+_LONGEST = 200_000
+"""Characters of a text that the paper's and the exact parser read: far more than a reply has."""
+
+
+class Parsed(NamedTuple):
+    """The calls of a text in order, and the repairs that were needed to read them."""
+
+    calls: tuple[ToolCall, ...]
+    repairs: tuple[str, ...]
+
+
+def parse_tool_calls(text: str, tools: Sequence[Tool], parser: Parser = "robust") -> Parsed:
+    """Read the tool calls that a policy wrote; none means that the text is a final answer.
+
+    Parameters
+    ----------
+    text : str
+        A completion, with or without the closing fence that a stop string may have eaten.
+    tools : sequence of Tool
+        Calls of other tools are dropped; the schemas say which strings to cast.
+    parser : {"robust", "paper", "exact"}
+        - robust reads what was meant: all blocks labelled tool_call, else all other fenced blocks,
+          else the first run of JSON in the text, by :func:`.lenient_json.read_value`. Casts
+          strings to the schema's types at every depth. A call that was torn off is dropped.
+        - paper has just the leniency of METHODS section 2: fenced blocks, else the first balanced
+          JSON value; light repairs of the whole block; unknown tools dropped; top-level string
+          arguments cast to the schema's scalar types.
+        - exact repairs nothing: one block labelled tool_call, or the whole text, must be valid
+          JSON, one object or an array of objects with just a known "name" and "arguments".
+
+    Returns
+    -------
+    Parsed
+        ``(calls, repairs)``.
+    """
+    known = {tool.name: tool for tool in tools}
+    if parser == "robust":
+        return _parse_robust(text, known)
+    if parser == "paper":
+        return _parse_paper(text, known)
+    if parser == "exact":
+        return _parse_exact(text, known)
+    raise ValueError(f"parser must be 'robust', 'paper' or 'exact', got {parser!r}")
+
+
+# ------------------------------------------------------------------------------------ robust
+
+# Alternatives that begin with a literal let the search skip at C's speed.
+_MARK = re.compile(r"```[`]*+[ \t]*+([\w+-]*+)|\[|\{")
+_TOOL_BLOCK = re.compile(r"```[ \t]*+tool")
+_FENCE_LINE = re.compile(r"\n[ \t]*+```")
+_BETWEEN_VALUES = re.compile(r"(?:[\s,;]|</?tool_calls?>)*+")
+_ARGUMENTS = ("arguments", "parameters", "args", "params", "kwargs", "input")
+_COST_OF_A_START = 32  # in characters of a string: three steps
+_WRAPPERS = ("function", "tool_call", "tool_calls", "function_call", "calls")
+
+
+class _Found(NamedTuple):
+    """A value in a text: the label of its block (None outside blocks), where it is, its calls."""
+
+    label: str | None
+    start: int
+    end: int
+    calls: list[dict[str, Any]]
+    repairs: dict[str, None]
+
+
+def _parse_robust(text: str, known: dict[str, Tool]) -> Parsed:
+    effort = Effort()
+    values = _labelled(text, effort) or _fenced(text, effort) or _bare(text, effort)
+    effort.repairs = {repair: None for value in values for repair in value.repairs}
+    calls = [_finish(raw, known, effort) for value in values for raw in value.calls]
+    if effort.steps <= 0:
+        effort.note("text too long to read to its end")
+    return Parsed(tuple(call for call in calls if call), tuple(effort.repairs))
+
+
+def _labelled(text: str, effort: Effort) -> list[_Found]:
+    """Find the calls in all blocks labelled tool_call; what comes before them is not read."""
+    first = _TOOL_BLOCK.search(text)
+    values = _values(text, first.start(), effort) if first else ()
+    return [value for value in values if value.label and value.label.startswith("tool")]
+
+
+def _fenced(text: str, effort: Effort) -> list[_Found]:
+    """Find the calls in all fenced blocks; what comes before them is not read."""
+    first = text.find("```")
+    values = _values(text, first, effort) if first >= 0 else ()
+    return [value for value in values if value.label is not None]
+
+
+def _bare(text: str, effort: Effort) -> list[_Found]:
+    """Find the first run of values outside blocks that are calls."""
+    run: list[_Found] = []
+    for value in _values(text, 0, effort):
+        if value.label is None:
+            if run and not _BETWEEN_VALUES.fullmatch(text, run[-1].end, value.start):
+                break
+            run.append(value)
+    return run
+
+
+def _values(text: str, at: int, effort: Effort) -> Iterator[_Found]:
+    """Yield the values from ``at`` on that hold something of the shape of a call."""
+    label = None
+    while effort.steps > 0 and (mark := _MARK.search(text, at)):
+        effort.spend(_COST_OF_A_START)
+        if mark[1] is not None:
+            label = None if label is not None and not mark[1] else mark[1]
+            at = mark.end()
+            continue
+        effort.repairs = {}
+        reading = read_value(text, mark.start(), effort)
+        calls = list(_call_objects(reading.value))
+        if calls:
+            yield _Found(label, mark.start(), reading.end, calls, effort.repairs)
+        if reading.whole:
+            at = reading.end
+        elif calls:
+            # What follows may be the inside of a torn string: no call may be taken from it.
+            fence = _FENCE_LINE.search(text, reading.end)
+            at = fence.start() if fence else len(text)
+        else:
+            at = mark.end()
+
+
+def _call_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects that have the shape of a call, in lists and in the usual wrappers."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _call_objects(item)
+    elif isinstance(value, dict):
+        if _name(value) is not None:
+            yield value
+            return
+        inside = value if isinstance(value, Torn) else [key for key in _WRAPPERS if key in value]
+        for key in inside:
+            yield from _call_objects(value[key])
+
+
+def _name(value: dict[str, Any]) -> str | None:
+    """Return the name that a call-shaped object calls, None for any other object."""
+    name = value.get("name", value.get("function"))
+    has_arguments = any(key in value for key in _ARGUMENTS)
+    if isinstance(value, Torn) and (has_arguments or "name" in value):
+        return str(name)
+    if isinstance(name, str) and (has_arguments or set(value) <= {"name", "type", "id"}):
+        return name
+    return None
+
+
+def _finish(raw: dict[str, Any], known: dict[str, Tool], effort: Effort) -> ToolCall | None:
+    """Make a call of a call-shaped object; None, with a note, if it must be dropped."""
+    key = next((key for key in _ARGUMENTS if key in raw), None)
+    arguments = raw.get(key, {})
+    if isinstance(raw, Torn) and (key is None or isinstance(arguments, Torn)):
+        effort.note("torn call dropped")
+        return None
+    name = _name(raw)
+    if name not in known:
+        effort.note(f"unknown tool {name[:40]!r} dropped")
+        return None
+    if isinstance(raw, Torn):
+        effort.note("missing bracket")
+    if key != "arguments":
+        effort.note(f"{key} for arguments" if key else "no arguments")
+    if isinstance(arguments, str) and arguments.strip():
+        effort.note("arguments as a string")
+        arguments = _read_whole(arguments, dict, effort)
+    elif not arguments and not isinstance(arguments, dict):
+        effort.note("empty arguments")
+        arguments = {}
+    properties = _properties(known[name].parameters)
+    if not isinstance(arguments, dict):
+        effort.note("arguments that are no object: call dropped")
+        return None
+    if key == "parameters" and "properties" in arguments and "properties" not in properties:
+        effort.note("echo of a tool's definition dropped")
+        return None
+    return ToolCall(name, _cast_members(arguments, properties, effort))
+
+
+def _read_whole(text: str, kind: type, effort: Effort) -> Any:
+    """Return the ``kind`` of JSON value that is all of ``text``, None if it is not."""
+    text = text.strip()
+    if not text.startswith("{" if kind is dict else "["):
+        return None
+    reading = read_value(text, 0, effort)
+    whole = reading.whole and reading.end == len(text) and isinstance(reading.value, kind)
+    return reading.value if whole else None
+
+
+# ------------------------------------------------------------------------------------- casts
+
+
+def _properties(schema: Any) -> dict[str, Any]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else {}
+
+
+def _types(schema: Any) -> tuple[str, ...]:
+    """Return the JSON types a schema allows, none if it does not say."""
+    types = schema.get("type", ()) if isinstance(schema, dict) else ()
+    types = (types,) if isinstance(types, str) else types
+    return tuple(kind for kind in types if isinstance(kind, str))
+
+
+def _cast_members(arguments: dict, properties: dict[str, Any], effort: Effort) -> dict:
+    return {key: _cast(value, properties.get(key), effort, key) for key, value in arguments.items()}
+
+
+def _cast(value: Any, schema: Any, effort: Effort, name: str) -> Any:
+    """Cast strings to the types of the schema, inside lists and objects too."""
+    if isinstance(value, dict):
+        return _cast_members(value, _properties(schema), effort)
+    if isinstance(value, list):
+        items = schema.get("items") if isinstance(schema, dict) else None
+        return [_cast(item, items, effort, name) for item in value]
+    if not isinstance(value, str) or "string" in _types(schema):
+        return value
+    for kind in _types(schema):
+        cast = _cast_scalar(value, kind)
+        if cast is None and kind in ("array", "object"):
+            cast = _read_whole(value, list if kind == "array" else dict, effort)
+            cast = cast if cast is None else _cast(cast, schema, effort, name)
+        if cast is not None:
+            effort.note(f"{name[:40]} cast to {kind}")
+            return cast
+    return value
+
+
+def _cast_scalar(text: str, kind: str) -> int | float | bool | None:
+    """Return the integer, number or boolean that a string writes, None if it writes none."""
+    text = text.strip()
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(text.lower())
+    number = to_number(text.removeprefix("+")) if kind in ("integer", "number") else None
+    return None if kind == "integer" and isinstance(number, float) else number
+
+
+# ------------------------------------------------------------------------------------- paper
+
+_PAPER_BLOCK = re.compile(r"```(?:tool_call|json)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_PAPER_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+_PAPER_REPAIRS = (
+    ("curly quotes", re.compile("[“”]"), '"'),
+    ("trailing comma", re.compile(r",(?=\s*[}\]])"), ""),
+    ("Python literal", re.compile(r"\bTrue\b"), "true"),
+    ("Python literal", re.compile(r"\bFalse\b"), "false"),
+    ("Python literal", re.compile(r"\bNone\b"), "null"),
+)
+
+
+def _parse_paper(text: str, known: dict[str, Tool]) -> Parsed:
+    repairs: dict[str, None] = {}
+    text = text[:_LONGEST]
+    blocks = [found[1] for found in islice(_PAPER_BLOCK.finditer(text), 64)]
+    values = [_load_repaired(block, repairs) for block in blocks or [_first_balanced(text)]]
+    calls = []
+    for raw in chain(*(value if isinstance(value, list) else [value] for value in values)):
+        if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
+            continue
+        name, arguments = raw["name"], raw.get("arguments")
+        if name not in known:
+            repairs[f"unknown tool {name[:40]!r} dropped"] = None
+        elif isinstance(arguments, dict):
+            calls.append(ToolCall(name, _cast_top(arguments, known[name], repairs)))
+    return Parsed(tuple(calls), tuple(repairs))
+
+
+def _first_balanced(text: str) -> str:
+    """Return the first stretch of text from a bracket to the one that closes it, or nothing."""
+    depth, start = 0, 0
+    for token in islice(_PAPER_TOKEN.finditer(text), 20_000):
+        if token[0] in "[{":
+            start = start if depth else token.start()
+            depth += 1
+        elif token[0] in "]}" and depth:
+            depth -= 1
+            if depth == 0:
+                return text[start : token.end()]
+    return ""
+
+
+def _load_repaired(block: str, repairs: dict[str, None]) -> Any:
+    """Load a block, repaired as a whole text where it must be; None if that does not help."""
+    value = load_json(block)
+    for name, pattern, replacement in _PAPER_REPAIRS:
+        if value is not None:
+            break
+        block, count = pattern.subn(replacement, block)
+        if count:
+            repairs[name] = None
+            value = load_json(block)
+    if value is None and '"' not in block and "'" in block:
+        repairs["single quotes"] = None
+        value = load_json(block.replace("'", '"'))
+    return value
+
+
+def _cast_top(arguments: dict, tool: Tool, repairs: dict[str, None]) -> dict[str, Any]:
+    properties = _properties(tool.parameters)
+    cast = dict(arguments)
+    for key, value in arguments.items():
+        for kind in _types(properties.get(key)) if isinstance(value, str) else ():
+            scalar = _cast_scalar(value, kind)
+            if scalar is not None:
+                cast[key] = scalar
+                repairs[f"{key[:40]} cast to {kind}"] = None
+                break
+    return cast
+
+
+# ------------------------------------------------------------------------------------- exact
+
+_EXACT_BLOCK = re.compile(r"```tool_call[ \t]*\n(.*?)(?:\n```[ \t]*(?:\n|\Z)|\Z)", re.DOTALL)
+
+
+def _parse_exact(text: str, known: dict[str, Tool]) -> Parsed:
+    text = text[:_LONGEST]
+    block = _EXACT_BLOCK.search(text)
+    value = load_json(block[1] if block else text)
+    objects = value if isinstance(value, list) else [value]
+    for raw in objects:
+        if (
+            not isinstance(raw, dict)
+            or set(raw) != {"name", "arguments"}
+            or not isinstance(raw["name"], str)
+            or raw["name"] not in known
+            or not isinstance(raw["arguments"], dict)
+        ):
+            return Parsed((), ())
+    return Parsed(tuple(ToolCall(raw["name"], raw["arguments"]) for raw in objects), ())
+
+
+def load_json(text: str) -> Any:
+    """Load valid JSON, None if it is not, or nests deeper or has longer numbers than is safe."""
+    try:
+        value = json.loads(text, parse_float=_finite, parse_constant=_finite)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair cannot be written
+    except (ValueError, RecursionError):
+        return None
+    return value if _depth(value) <= MAX_DEPTH else None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise ValueError(f"{text} is not finite")
+    return value
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level := [item for item in level if isinstance(item, (dict, list))]:
+        depth += 1
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+        ]
+    return depth

@@ -1,0 +1,204 @@
+"""Pre-training of the lab's base models: small Llamas that read transcripts of mixed behaviour.
+
+A corpus is made as it is read: episodes of one world by speakers of mixed skill, who write their
+calls in mixed forms and sometimes chatter instead. So a base model knows much more than it shows
+in one attempt, which is what post-training then sharpens.
+"""
+
+import json
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from lib.envs import Environment
+from lib.rollouts.prompts.word_language import FORMS, tokenizer, transcript, write_calls
+from lib.trajectories.schema import Message
+
+SIZES = {
+    "0.06M": {"hidden_size": 48, "num_hidden_layers": 2, "intermediate_size": 128},
+    "0.25M": {"hidden_size": 80, "num_hidden_layers": 3, "intermediate_size": 216},
+    "1M": {"hidden_size": 128, "num_hidden_layers": 5, "intermediate_size": 344},
+}
+"""Shapes of the lab's models, by their number of parameters."""
+
+CHATTER = ("well", "let", "me", "think", "now", "hmm", "ok", "done", "what", "next")
+"""Words of replies that call nothing."""
+
+IGNORED = -100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """What the transcripts of a corpus are like; all but the sizes are shares, from 0 to 1."""
+
+    native: float
+    """Episodes whose calls are in native form; the others have one of the other forms."""
+    expert: float = 0.35
+    """Episodes of a speaker with 5 % noise."""
+    clumsy: float = 0.30
+    """Episodes of a speaker with 50 % noise; the rest act at random, half of them leaning."""
+    cued: float = 0.30
+    """Native episodes that begin with the cue; there is no chatter in them."""
+    chatter: float = 0.10
+    """Replies of other episodes that call nothing."""
+    levels: int = 4000
+    """Levels of the training split that the episodes are played on."""
+    episodes: int = 96
+    """Episodes read in a step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A part of pre-training: `steps` steps on `corpus`, at a learning rate that falls linearly."""
+
+    corpus: Corpus
+    steps: int
+    learning_rate: float
+    final_rate: float
+
+
+STAGES = {
+    "base-35": Stage(corpus=Corpus(native=0.35), steps=700, learning_rate=3e-3, final_rate=2e-3),
+    "base-85": Stage(corpus=Corpus(native=0.85), steps=700, learning_rate=2e-3, final_rate=2e-4),
+}
+"""The lab's two bases, the second made from the first: a third and most of the calls native."""
+
+
+def new_model(words: Sequence[str], size: str, seed: int = 0, context: int = 256):
+    """An untrained model of one of the `SIZES`, and its tokenizer for a world's words."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    made = tokenizer([*words, *CHATTER])
+    config = LlamaConfig(
+        vocab_size=len(made),
+        num_attention_heads=4,
+        max_position_embeddings=context,
+        tie_word_embeddings=True,
+        bos_token_id=made.bos_token_id,
+        eos_token_id=made.eos_token_id,
+        pad_token_id=made.pad_token_id,
+        **SIZES[size],
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return LlamaForCausalLM(config), made
+
+
+def episodes(world: Environment, corpus: Corpus, rng: random.Random) -> Iterator[str]:
+    """Transcripts in words, without end. `world` is one of the lab's, with `behave`."""
+    while True:
+        task = f"{world.name}-train-{rng.randrange(corpus.levels):05}"
+        yield _episode(world, corpus, world.reset(task, rng.randrange(2**31)), rng)
+
+
+def _episode(world, corpus, episode, rng) -> str:
+    kind = rng.random()
+    noise = 0.05 if kind < corpus.expert else 0.5 if kind < corpus.expert + corpus.clumsy else 1.0
+    lean = rng.randrange(4) if noise == 1.0 and rng.random() < 0.5 else None
+    native = rng.random() < corpus.native
+    form = FORMS[0] if native else rng.choice(FORMS[1:])
+    cue = native and rng.random() < corpus.cued
+    messages = list(episode.messages)
+    while not episode.done:
+        if not cue and rng.random() < corpus.chatter:
+            reply = Message("assistant", " ".join(rng.choices(CHATTER, k=rng.randint(1, 4))))
+        else:
+            calls = world.behave(episode, rng, noise, lean)
+            reply = Message("assistant", write_calls(calls, form), calls)
+        messages += [reply, *episode.step(reply)]
+    return transcript(messages, cue=cue)
+
+
+def pretrain(
+    model,
+    made,
+    world: Environment,
+    stage: Stage,
+    out: str | Path,
+    *,
+    seed: int = 0,
+    checkpoint_every: float = 40.0,
+    progress: bool | None = None,
+) -> list[dict[str, Any]]:
+    """Train `model` in place on fresh episodes, and save it with its tokenizer as a folder `out`.
+
+    The loss is over all tokens: a base models the world as well as those who act in it. Every
+    `checkpoint_every` seconds the state is saved beside `out`; a rerun goes on there, exactly.
+    Returns the losses, a row for every 20 steps: `step`, `loss` in nats a token. They are also in
+    `loss.json` in the folder, which is there once all else of it is.
+    """
+    out = Path(out)
+    part = out.with_name(f"{out.name}.part")
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=stage.learning_rate, betas=(0.9, 0.95), weight_decay=0.01
+    )
+    start, log, losses = 0, [], []
+    if part.exists():
+        state = torch.load(part, weights_only=True)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        start, log, losses = state["step"], state["log"], state["losses"]
+    model.train()
+    saved = time.monotonic()
+    steps = tqdm(
+        range(start, stage.steps),
+        initial=start,
+        total=stage.steps,
+        desc=out.name,
+        disable=None if progress is None else not progress,
+    )
+    for step in steps:
+        share = step / stage.steps
+        warm = min(1.0, (step + 1) / 30)
+        rate = stage.learning_rate + (stage.final_rate - stage.learning_rate) * share
+        for group in optimizer.param_groups:
+            group["lr"] = rate * warm
+        stream = episodes(world, stage.corpus, random.Random(f"{seed}/{out.name}/{step}"))
+        texts = [next(stream) for _ in range(stage.corpus.episodes)]
+        loss = _loss(model, made, texts)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+        if (step + 1) % 20 == 0:
+            log.append({"step": step + 1, "loss": round(sum(losses) / len(losses), 5)})
+            steps.set_postfix(loss=log[-1]["loss"], refresh=False)
+            losses = []
+        if time.monotonic() - saved >= checkpoint_every or step + 1 == stage.steps:
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            _save(state | {"step": step + 1, "log": log, "losses": losses}, part)
+            saved = time.monotonic()
+    model.eval()
+    model.save_pretrained(out)
+    made.save_pretrained(out)
+    (out / ".loss.json").write_text(json.dumps(log), encoding="utf-8")
+    os.replace(out / ".loss.json", out / "loss.json")
+    part.unlink(missing_ok=True)
+    return log
+
+
+def _loss(model, made, texts: Sequence[str]) -> torch.Tensor:
+    """Mean loss a token of transcripts, padded at their ends, in nats."""
+    ids = [made(text, add_special_tokens=False)["input_ids"] for text in texts]
+    width = max(map(len, ids))
+    tokens = torch.full((len(ids), width), made.pad_token_id)
+    labels = torch.full((len(ids), width), IGNORED)
+    for row, target, one in zip(tokens, labels, ids, strict=True):
+        row[: len(one)] = target[: len(one)] = torch.tensor(one)
+    logits = model(tokens[:, :-1]).logits
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten())
+
+
+def _save(state: dict[str, Any], path: Path) -> None:
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(state, unfinished)
+    os.replace(unfinished, path)

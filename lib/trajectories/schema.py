@@ -1,0 +1,340 @@
+"""Trajectories: messages, tool calls, rollouts, and the spans of them that were actions.
+
+:mod:`lib.trajectories.jsonl` writes and reads them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+ROLES = ("system", "user", "assistant", "tool")
+
+
+class TrajectoryError(ValueError):
+    """A rollout, or a line of a rollout file, that is not what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool: its name, its arguments by name, and the id a chat server gave it."""
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    id: str | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.name, str) or not isinstance(self.arguments, dict):
+            raise TrajectoryError(
+                "a call needs a string name and a dict of arguments, "
+                f"got {self.name!r} and {type(self.arguments).__name__}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as a policy is told of it; ``parameters`` is the JSON schema of its arguments."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> Tool:
+        """Read ``{"name", "description", "parameters"}``, bare or as chat APIs wrap it."""
+        raw = raw.get("function", raw)
+        if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
+            raise TrajectoryError(f"a tool needs a string 'name', got {raw!r}")
+        return cls(raw["name"], raw.get("description") or "", raw.get("parameters") or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message.
+
+    ``content`` of an assistant is the text as the policy wrote it. ``name`` is the speaker or the
+    tool that answered; ``tool_call_id`` ties a tool's answer to its call where a server gave ids.
+    ``tools`` are tools that come to the ones offered before, from this message on.
+    """
+
+    role: str
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    name: str | None = None
+    tool_call_id: str | None = None
+    tools: tuple[Tool, ...] = ()
+
+    def __post_init__(self):
+        if self.role not in ROLES:
+            raise TrajectoryError(f"role must be one of {', '.join(ROLES)}, got {self.role!r}")
+        if not isinstance(self.content, str):
+            raise TrajectoryError(f"content must be a string, got {type(self.content).__name__}")
+        object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
+        object.__setattr__(self, "tools", tuple(self.tools))
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is known of the tokens of one assistant message; None where it is not known.
+
+    ``message`` is the index of the message. ``prompt_ids`` are all tokens the policy had read when
+    it began the turn, ``action_ids`` the ones it sampled. ``logprobs`` are natural logs of their
+    probabilities at the sampling temperature, ``logprobs_t1`` at temperature 1, one per action
+    token. ``finish`` says why the turn ended: stop, length, context, ... The last ``ending``
+    action tokens are what ended it (an end token, a stop string): they were sampled, but later
+    turns may go on without them.
+    """
+
+    message: int
+    prompt_ids: tuple[int, ...] | None = None
+    action_ids: tuple[int, ...] | None = None
+    logprobs: tuple[float, ...] | None = None
+    logprobs_t1: tuple[float, ...] | None = None
+    finish: str | None = None
+    ending: int = 0
+
+    def __post_init__(self):
+        for name in ("prompt_ids", "action_ids", "logprobs", "logprobs_t1"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, tuple(value))
+        for name in ("logprobs", "logprobs_t1"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if self.action_ids is None or len(value) != len(self.action_ids):
+                count = "no" if self.action_ids is None else len(self.action_ids)
+                raise TrajectoryError(f"{name} has {len(value)} values for {count} action tokens")
+            if not all(map(math.isfinite, value)):
+                raise TrajectoryError(f"{name} of message {self.message} must be finite")
+        if not 0 <= self.ending <= len(self.action_ids or ()):
+            count = len(self.action_ids or ())
+            raise TrajectoryError(f"ending is {self.ending} of {count} action tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One attempt at one task, the row (benchmark, pair, arm, task, attempt) of the outcomes.
+
+    ``passed`` is True, False, or None when the attempt cannot be graded; None needs a ``reason``
+    and never counts as a failure. ``tools`` holds the tools, or the :func:`tools_key` under which
+    the manifest beside the file keeps them. ``seeds`` names every seed, ``sampling`` every sampling
+    field that was sent; ``info`` is what the environment reports besides (reward, rounds, ...).
+    """
+
+    benchmark: str
+    pair: str
+    arm: str
+    task: str
+    attempt: int
+    passed: bool | None
+    reason: str = ""
+    messages: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] | str = ()
+    turns: tuple[Turn, ...] = ()
+    seeds: dict[str, int] = field(default_factory=dict)
+    sampling: dict[str, Any] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        for name in ("benchmark", "pair", "arm", "task", "reason"):
+            if not isinstance(getattr(self, name), str):
+                raise TrajectoryError(f"{name} must be a string, got {getattr(self, name)!r}")
+        if type(self.attempt) is not int or self.attempt < 0:
+            raise TrajectoryError(f"attempt must be an integer from 0 up, got {self.attempt!r}")
+        if self.passed is not None and type(self.passed) is not bool:
+            raise TrajectoryError(f"passed must be True, False or None, got {self.passed!r}")
+        if self.passed is None and not self.reason:
+            raise TrajectoryError("a rollout whose outcome is missing needs a reason")
+        for name in ("messages", "turns"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if not isinstance(self.tools, str):
+            object.__setattr__(self, "tools", tuple(self.tools))
+        for turn in self.turns:
+            if not 0 <= turn.message < len(self.messages):
+                raise TrajectoryError(
+                    f"a turn names message {turn.message} of {len(self.messages)} messages"
+                )
+            if self.messages[turn.message].role != "assistant":
+                raise TrajectoryError(f"message {turn.message} of a turn is not the assistant's")
+
+    @property
+    def key(self) -> tuple[str, str, str, str, int]:
+        """What tells this rollout from all others: (benchmark, pair, arm, task, attempt)."""
+        return self.benchmark, self.pair, self.arm, self.task, self.attempt
+
+
+def offered_tools(tools: Iterable[Tool], messages: Iterable[Message]) -> tuple[Tool, ...]:
+    """Return the tools offered at the start and all that messages have added since."""
+    return (*tools, *(tool for message in messages for tool in message.tools))
+
+
+def tools_key(tools: Iterable[Tool]) -> str:
+    """Return a short key that is the same for the same tools in the same order (SHA-256)."""
+    text = json.dumps([asdict(tool) for tool in tools], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def printable(message: Message) -> Message:
+    """Return the message as every tokenizer and server takes it: no half of a surrogate pair."""
+    names = {name: _whole(getattr(message, name)) for name in ("content", "name", "tool_call_id")}
+    calls = tuple(map(_printable_call, message.tool_calls))
+    return _replace(message, **names, tool_calls=calls)
+
+
+def _printable_call(call: ToolCall) -> ToolCall:
+    return _replace(
+        call, name=_whole(call.name), arguments=_whole(call.arguments), id=_whole(call.id)
+    )
+
+
+def _replace(value, **fields):
+    """`replace`, or the value itself where nothing changes, as most often: that is much faster."""
+    same = all(getattr(value, name) == field for name, field in fields.items())
+    return value if same else replace(value, **fields)
+
+
+def _whole(value: Any) -> Any:
+    """A JSON value with a question mark for each half of a surrogate pair."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_whole(name): _whole(part) for name, part in value.items()}
+    return list(map(_whole, value)) if isinstance(value, list) else value
+
+
+# ------------------------------------------------------------------------------- action spans
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters [start, end) of a transcript that message number ``message`` contributed."""
+
+    message: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A rendered transcript and, in order, the spans of it that were the assistant's actions."""
+
+    text: str
+    actions: tuple[Span, ...]
+
+    def pieces(self) -> list[tuple[str, Span | None]]:
+        """Cut the text at the edges of the actions; the pieces join to the text.
+
+        Tokenising piece by piece is what keeps a token from reaching across the seam between a
+        prompt and an action.
+        """
+        pieces, at = [], 0
+        for span in self.actions:
+            pieces += [(self.text[at : span.start], None), (self.text[span.start : span.end], span)]
+            at = span.end
+        pieces.append((self.text[at:], None))
+        return [piece for piece in pieces if piece[0]]
+
+
+def token_spans(
+    offsets: Sequence[tuple[int, int]], actions: Iterable[Span]
+) -> list[tuple[int, int] | None]:
+    """Find the tokens [first, last) of every action in a transcript that was tokenised whole.
+
+    Parameters
+    ----------
+    offsets : sequence of (int, int), one per token
+        Characters [start, end) of the transcript that the token covers, in order; an empty pair
+        for a special token.
+    actions : iterable of Span
+
+    Returns
+    -------
+    list of (int, int) or None, one per action
+        None where the tokens end before the action does (a context limit): that action is
+        missing, and must not be scored as if it had been read.
+
+    Raises
+    ------
+    TrajectoryError
+        If a token lies across the edge of an action, so that no token span is right. Tokenise
+        :meth:`Transcript.pieces`, or use the stored ids (:func:`stored_tokens`).
+    """
+    covered = max((end for _, end in offsets), default=0)
+    found: list[tuple[int, int] | None] = []
+    for action in actions:
+        inside = [
+            index
+            for index, (start, end) in enumerate(offsets)
+            if start < end and start < action.end and end > action.start
+        ]
+        if action.end > covered:
+            found.append(None)
+        elif not inside:
+            found.append((0, 0))
+        elif offsets[inside[0]][0] < action.start or offsets[inside[-1]][1] > action.end:
+            raise TrajectoryError(
+                f"a token lies across the edge of the action of message {action.message} "
+                f"(characters {action.start} to {action.end}); tokenise the transcript piece by "
+                "piece, or use the stored token ids"
+            )
+        else:
+            found.append((inside[0], inside[-1] + 1))
+    return found
+
+
+def stored_tokens(rollout: Rollout) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+    """Return all token ids of a rollout, and the tokens [first, last) of each of its turns.
+
+    A turn's range leaves out those of its :attr:`Turn.ending` that the next turn did not read.
+
+    Raises
+    ------
+    TrajectoryError
+        If ids are not known, or if a turn did not go on from the tokens of the turn before it (a
+        server that tokenised the text anew): then no single sequence holds all actions.
+    """
+    for number, turn in enumerate(rollout.turns):
+        if turn.prompt_ids is None or turn.action_ids is None:
+            raise TrajectoryError(f"turn {number} of {rollout.key} has no stored token ids")
+    if not rollout.turns:
+        return (), []
+    ids = rollout.turns[-1].prompt_ids + rollout.turns[-1].action_ids
+    nexts = [turn.prompt_ids for turn in rollout.turns[1:]] + [ids]
+    ranges = []
+    for number, (turn, following) in enumerate(zip(rollout.turns, nexts, strict=True)):
+        sampled = turn.prompt_ids + turn.action_ids
+        last = common_length(sampled, following)
+        if last < len(sampled) - turn.ending or ids[:last] != sampled[:last]:
+            raise TrajectoryError(f"turn {number} of {rollout.key} is no prefix of the last turn")
+        ranges.append((len(turn.prompt_ids), last))
+    return ids, ranges
+
+
+def chosen_tokens(turns: Iterable[Turn]) -> tuple[list[list[int]], list[tuple[int, range]]]:
+    """Return the sequences to read, and where in them the action tokens were chosen.
+
+    One sequence is enough unless a turn did not go on from the tokens of the one before it. Of
+    each turn with actions: the number of its sequence, and for each action token the position of
+    the token before it, which is where it was chosen.
+    """
+    sequences: list[list[int]] = []
+    places = []
+    # Backwards, since a turn's tokens are mostly read again by the turn after it. Its last token
+    # need not be: nothing was chosen after it, and a dialect may leave an end token out.
+    for turn in reversed([turn for turn in turns if turn.action_ids]):
+        read = list(turn.prompt_ids + turn.action_ids[:-1])
+        if not sequences or sequences[-1][: len(read)] != read:
+            sequences.append(read)
+        places.append((len(sequences) - 1, range(len(turn.prompt_ids) - 1, len(read))))
+    return sequences, places[::-1]
+
+
+def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """Count the tokens at the start that are the same in both."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
