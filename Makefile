@@ -50,6 +50,7 @@ lint: setup ## check the style of the code
 	@echo "Checking the style"
 	@$(RUN) ruff check
 	@$(RUN) ruff format --check
+	@.venv/bin/lint-imports
 
 format: setup ## put the code into house style
 	@$(RUN) ruff check --fix --quiet
