@@ -119,7 +119,7 @@ def write_pages(results: Sequence[Result], out) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template("batch_page.html").render(
+    page = environment.get_template("batch_report.html").render(
         claims=claims,
         left_out=left_out,
         columns=COLUMNS,
