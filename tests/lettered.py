@@ -6,13 +6,13 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from lib.envs import Outcome
-from lib.rollouts.prompts.word_language import END, Words, tokenizer, transcript, write_calls
+from lib.rollouts.prompts.word_language import END, WordLanguage, tokenizer, transcript, write_calls
 from lib.trajectories.schema import Message, Tool, ToolCall
 
 LETTERS = tuple("abcdef")
 PRESS = Tool("press", "", {"properties": {"key": {"enum": list(LETTERS)}}, "required": ["key"]})
 TOKENIZER = tokenizer(["want", "no", "press", *LETTERS, "1", "2", "3"])
-DIALECT = Words()
+PROMPT_FORMAT = WordLanguage()
 
 
 class Letters:
@@ -105,4 +105,4 @@ def base(steps=120):
     return made
 
 
-__all__ = ["DIALECT", "END", "TOKENIZER", "Letters", "base", "model", "press"]
+__all__ = ["END", "PROMPT_FORMAT", "TOKENIZER", "Letters", "base", "model", "press"]

@@ -54,7 +54,7 @@ def run(base, out, sampler=None, world=WORLD, algorithm="grpo", **changes):
     options = {key: changes.pop(key) for key in ("checkpoint_every",) if key in changes}
     settings = defaults(algorithm, **{**SMALL, "learning_rate": 1e-3, **changes})
     sampler, model = sampler or Fixed(1.0), copy.deepcopy(base)
-    language = lettered.TOKENIZER, lettered.DIALECT
+    language = lettered.TOKENIZER, lettered.PROMPT_FORMAT
     log = train(model, *language, world, world.tasks(), settings, sampler, out, **options)
     return model, log
 
@@ -62,7 +62,9 @@ def run(base, out, sampler=None, world=WORLD, algorithm="grpo", **changes):
 def groups_of(model, heats=(0.6, 1.4), **changes):
     """Groups of rollouts of some tasks, each at its temperature."""
     sampling = Sampling(temperature=1.0, max_new_tokens=6)
-    policy = LocalPolicy(Engine(model, lettered.TOKENIZER), lettered.DIALECT, sampling, name="m")
+    policy = LocalPolicy(
+        Engine(model, lettered.TOKENIZER), lettered.PROMPT_FORMAT, sampling, name="m"
+    )
     settings = defaults("grpo", **{**SMALL, **changes})
     tasks = WORLD.tasks()[: len(heats)]
     return roll_out_groups(policy, WORLD, tasks, heats, settings, step=1)

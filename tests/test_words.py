@@ -13,7 +13,7 @@ from lib.rollouts.prompts.word_language import (
     START,
     TURN,
     UNKNOWN,
-    Words,
+    WordLanguage,
     check_vocabulary,
     read_calls,
     tokenizer,
@@ -111,8 +111,8 @@ def test_a_longer_conversation_begins_with_the_prompt_and_the_reply():
     first = (Message("user", "here up"),)
     reply = Message("assistant", "[ move up ]")
     later = (*first, reply, Message("tool", "there down"))
-    for dialect in (Words(), Words(cue=True)):
-        prompts = [dialect.prompt(Context("rules", (MOVE,), said)) for said in (first, later)]
+    for prompt_format in (WordLanguage(), WordLanguage(cue=True)):
+        prompts = [prompt_format.prompt(Context("rules", (MOVE,), said)) for said in (first, later)]
         assert prompts[1].startswith(f"{prompts[0]}{reply.content} {END}")
 
 

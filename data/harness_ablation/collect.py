@@ -28,10 +28,19 @@ MULTI_TURN_TASKS, MULTI_TURN_ATTEMPTS = 3, 8
 SETTINGS = ["--temperature", "0.4", "--top-p", "0.95", "--max-new-tokens", "96"]
 
 
-def collect(benchmark, model, dialect, tasks, attempts) -> Path:
-    out = ROOT / "build" / "harness_ablation" / f"{benchmark}-{model}-{dialect}"
+def collect(benchmark, model, prompt_format, tasks, attempts) -> Path:
+    out = ROOT / "build" / "harness_ablation" / f"{benchmark}-{model}-{prompt_format}"
     size = ["-n", str(attempts), "--tasks", str(tasks)]
-    names = ["--dialect", dialect, "--pair", NAMES[model], "--arm", dialect, "-o", str(out)]
+    names = [
+        "--dialect",
+        prompt_format,
+        "--pair",
+        NAMES[model],
+        "--arm",
+        prompt_format,
+        "-o",
+        str(out),
+    ]
     if command_line(["collect", f"bfcl:{benchmark}", model, *size, *SETTINGS, *names]):
         raise SystemExit(f"{out}: not finished; run this again to go on")
     return out

@@ -88,7 +88,7 @@ def _ends(steps: Steps, longest: int) -> Reading:
         place, token = int(steps.reading.position[last]) + 1, int(steps.reading.tokens[last])
         if place == len(sequence) < longest:  # nothing followed it, so the pair did not read it
             sequence.append(token)
-        # An end token that a dialect left out is not there: the one before it is.
+        # An end token that a prompt format left out is not there: the one before it is.
         places.append(place if place < len(sequence) and sequence[place] == token else place - 1)
     return Reading(
         sequences,

@@ -8,7 +8,7 @@ import numpy as np
 
 from lib.generation.reading import Reading
 from lib.rollouts.policies.protocol import Context
-from lib.rollouts.prompts.prompt_formats import BREAK, Dialect, check_understood
+from lib.rollouts.prompts.prompt_formats import BREAK, PromptFormat, check_understood
 from lib.trajectories.schema import (
     Message,
     Rollout,
@@ -55,7 +55,7 @@ def read_stored(rollout: Rollout, tokenizer, context: int) -> Steps:
     if bare or (said and not rollout.turns):
         raise TrajectoryError(
             f"message {(bare or said)[0]} of {rollout.key} has no stored token ids; read its text: "
-            "--tokens text with the dialect that it was written in"
+            "--tokens text with the prompt format that it was written in"
         )
     for turn in rollout.turns:
         if turn.action_ids and not turn.prompt_ids:
@@ -80,21 +80,26 @@ def read_stored(rollout: Rollout, tokenizer, context: int) -> Steps:
 
 
 def read_text(
-    rollout: Rollout, tokenizer, dialect: Dialect, context: int, *, seams: Seams = "refuse"
+    rollout: Rollout,
+    tokenizer,
+    prompt_format: PromptFormat,
+    context: int,
+    *,
+    seams: Seams = "refuse",
 ) -> Steps:
-    """The steps of a rollout by the text of its messages, as a dialect writes them.
+    """The steps of a rollout by the text of its messages, as a prompt format writes them.
 
-    An action is the text that the dialect writes for the message (its calls included), without
-    the token that ended it. A dialect that words the past anew, as templates that drop earlier
-    thoughts do, needs a sequence for each turn that is not the beginning of the next one.
+    An action is the text that the prompt format writes for the message (its calls included),
+    without the token that ended it. A prompt format that rewrites the past, as templates that drop
+    earlier thoughts do, needs a sequence for each turn that is not the beginning of the next one.
 
     seams, context: as in `read_transcript`. Raises PolicyError if most of the first prompt's words
     are unknown to the tokenizer: the model was never spoken to so.
     """
-    transcripts = transcripts_of(rollout, dialect)
+    transcripts = transcripts_of(rollout, prompt_format)
     options = {
-        "add_special_tokens": dialect.special_tokens,
-        "split_special_tokens": dialect.special_tokens,
+        "add_special_tokens": prompt_format.special_tokens,
+        "split_special_tokens": prompt_format.special_tokens,
     }
     return _read(rollout.key, rollout.passed, transcripts, tokenizer, context, seams, options)
 
@@ -118,8 +123,8 @@ def read_transcript(
     return _read(key, passed, [transcript], tokenizer, context, seams, options)
 
 
-def transcripts_of(rollout: Rollout, dialect: Dialect) -> list[Transcript]:
-    """A rollout as a dialect writes it, with the spans of its actions; mostly one transcript."""
+def transcripts_of(rollout: Rollout, prompt_format: PromptFormat) -> list[Transcript]:
+    """The transcripts (mostly one) of a rollout in a prompt format, with its actions' spans."""
     if isinstance(rollout.tools, str):
         raise TrajectoryError(
             f"the tools of {rollout.key} are kept beside its file: give the folder of the "
@@ -130,7 +135,7 @@ def transcripts_of(rollout: Rollout, dialect: Dialect) -> list[Transcript]:
 
     def prompt(messages):
         tools = offered_tools(rollout.tools, messages)
-        return dialect.prompt(Context(system, tools, tuple(messages)))
+        return prompt_format.prompt(Context(system, tools, tuple(messages)))
 
     texts: list[str] = []
     spans: list[list[Span]] = []
@@ -150,7 +155,7 @@ def transcripts_of(rollout: Rollout, dialect: Dialect) -> list[Transcript]:
 
 
 def _action(before: Sequence[Message], message: Message, prompt_text: str, prompt) -> str:
-    """What a dialect writes for a message of the assistant, without what it writes around it."""
+    """What a prompt format writes for an assistant's message, without what it writes around it."""
     mark = "\ue000"  # stands for a reply, to see what is written after one
     _, _, tail = prompt([*before, Message("assistant", mark)]).rpartition(mark)
     whole = prompt([*before, message])

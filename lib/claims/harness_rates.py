@@ -17,7 +17,7 @@ from lib.rollouts.collection import read_collection
 from lib.rollouts.regrading import has_valid_call, regrade
 
 CUES = {"harness": "cue on", "plain": "cue off", "chat": "chat template"}
-"""Dialect of a collection -> what the condition is called."""
+"""Prompt format of a collection -> what the condition is called."""
 
 PARSERS = {"exact": "exact", "robust": "lenient"}
 
@@ -25,8 +25,8 @@ PARSERS = {"exact": "exact", "robust": "lenient"}
 def conditions(folders: Iterable[str | Path], environment: Environment) -> pd.DataFrame:
     """The table of outcomes of collections (`lib.rollouts`), an arm a condition.
 
-    The arm of each collection is its dialect. Beside `passed` stands `valid_call`: "True" where the
-    attempt called a tool on offer with all required arguments, right or wrong.
+    The arm of each collection is its prompt format. Beside `passed` stands `valid_call`: "True"
+    where the attempt called a tool on offer with all required arguments, right or wrong.
     """
     rows = [
         _row(one, reading)
@@ -151,14 +151,14 @@ def live(model: str = "smollm2-135m-instruct", tasks: int = 2, n: int = 2) -> pd
 
     environment, cache = open_benchmark("bfcl:simple_python"), ROOT / "build" / "models"
     weights, tokenizer = load(find_model(model, cache), cache=cache)
-    dialects = {"harness": Harness(), "plain": Plain()}
+    prompt_formats = {"harness": Harness(), "plain": Plain()}
     if tokenizer.chat_template:
-        dialects["chat"] = ChatTemplate(tokenizer)
+        prompt_formats["chat"] = ChatTemplate(tokenizer)
     sampling = Sampling(temperature=0.4, top_p=0.95, max_new_tokens=48)
     with tempfile.TemporaryDirectory() as folder:
-        folders = [Path(folder) / name for name in dialects]
-        for out, (name, dialect) in zip(folders, dialects.items(), strict=True):
-            policy = LocalPolicy(Engine(weights, tokenizer), dialect, sampling, name=model)
+        folders = [Path(folder) / name for name in prompt_formats]
+        for out, (name, prompt_format) in zip(folders, prompt_formats.items(), strict=True):
+            policy = LocalPolicy(Engine(weights, tokenizer), prompt_format, sampling, name=model)
             few = environment.tasks()[:tasks]
             collect(policy, environment, few, n, out, pair=model, arm=name)
         return conditions(folders, environment)

@@ -285,7 +285,7 @@ def _text_dialect(arguments):
     from lib.rollouts.prompts import word_language
 
     if arguments.dialect == "words":
-        return word_language.Words()
+        return word_language.WordLanguage()
     kinds = {"harness": policies.Harness, "plain": policies.Plain}
     return kinds[arguments.dialect](parser=_reading(arguments)["parser"])
 

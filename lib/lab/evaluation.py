@@ -13,23 +13,23 @@ from lib.generation import Engine, Sampling, load
 from lib.lab import plan
 from lib.rollouts.collection import roll_out
 from lib.rollouts.policies import Key, LocalPolicy
-from lib.rollouts.prompts.word_language import Words
+from lib.rollouts.prompts.word_language import WordLanguage
 
 LOT = plan.AT_ONCE // plan.ATTEMPTS
 """Tasks whose rollouts fill a batch."""
 
 
-def open_policy(folder: Path, world: str, temperature: float, **dialect) -> LocalPolicy:
-    """A model of the lab as a policy; `dialect` are the arguments of `Words`."""
-    return as_policy(Engine(*load(folder)), world, temperature, name=folder.name, **dialect)
+def open_policy(folder: Path, world: str, temperature: float, **prompt_format) -> LocalPolicy:
+    """A model of the lab as a policy; `prompt_format` are the arguments of `WordLanguage`."""
+    return as_policy(Engine(*load(folder)), world, temperature, name=folder.name, **prompt_format)
 
 
 def as_policy(
-    engine: Engine, world: str, temperature: float, *, name: str, **dialect
+    engine: Engine, world: str, temperature: float, *, name: str, **prompt_format
 ) -> LocalPolicy:
-    """An engine with a model of the lab as a policy; `dialect` is as for `open_policy`."""
+    """An engine with a model of the lab as a policy; `prompt_format` is as for `open_policy`."""
     sampling = Sampling(temperature=temperature, max_new_tokens=plan.NEW_TOKENS[world])
-    return LocalPolicy(engine, Words(**dialect), sampling, name=name)
+    return LocalPolicy(engine, WordLanguage(**prompt_format), sampling, name=name)
 
 
 def solved(

@@ -16,7 +16,7 @@ import pandas as pd
 from lib.envs import Outcome, tabular_mdp
 from lib.envs.frozenlake import FrozenLake
 from lib.envs.grid import Walk, move_call
-from lib.rollouts.prompts.word_language import END, START, TURN, Words, write_calls
+from lib.rollouts.prompts.word_language import END, START, TURN, WordLanguage, write_calls
 
 PLANS: list[tuple[int, ...]] = [
     (),
@@ -67,8 +67,8 @@ class Fading(Walk):
 
 
 @dataclass(frozen=True)
-class Glance(Words):
-    """The lab's dialect, but only the last observation is told."""
+class Glance(WordLanguage):
+    """The lab's prompt format, but only the last observation is told."""
 
     @property
     def settings(self):

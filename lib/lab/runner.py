@@ -23,7 +23,7 @@ from lib.lab.pilots import compare
 from lib.lab.plan import BUILD, DATA, Base, Lake, Pilots, Run, Scores, Work
 from lib.lab.results import RUN
 from lib.ptgs import PTGS
-from lib.rollouts.prompts.word_language import Words
+from lib.rollouts.prompts.word_language import WordLanguage
 from lib.training import Fixed, Sampler, Settings, Shuffled, Tempered, Yoked, defaults, train
 from lib.training.pretraining import STAGES, new_model, pretrain
 
@@ -114,7 +114,7 @@ def _train(run, settings, out, progress) -> None:
     train(
         model,
         tokenizer,
-        Words(),
+        WordLanguage(),
         world,
         world.tasks(),
         settings,

@@ -11,7 +11,7 @@ from lib.generation import Engine, load, settle_threads
 from lib.lab import plan, runner
 from lib.lab.evaluation import as_policy, evaluate
 from lib.lab.plan import Base, Run
-from lib.rollouts.prompts.word_language import Words
+from lib.rollouts.prompts.word_language import WordLanguage
 from lib.training import train
 
 
@@ -71,7 +71,15 @@ def _train(run, model, tokenizer, steps, folder, progress) -> list:
     sampler = runner.sampler_of(run, folder)
     out = folder / run.name
     return train(
-        model, tokenizer, Words(), world, world.tasks(), settings, sampler, out, progress=progress
+        model,
+        tokenizer,
+        WordLanguage(),
+        world,
+        world.tasks(),
+        settings,
+        sampler,
+        out,
+        progress=progress,
     )
 
 

@@ -13,7 +13,7 @@ def regrade(
 ) -> Iterator[Rollout]:
     """Grade attempts at single-turn tasks as if `parser` had read their completions.
 
-    The text must hold what the policy wrote, calls and all, as a text dialect or a chat template
+    The text must hold what the policy wrote, calls and all, as a text format or a chat template
     leaves it. Attempts without a completion to read (trouble, no room in the context) come back as
     they are. Raises ValueError for a rollout of another benchmark, or of more than one turn.
     """

@@ -13,7 +13,8 @@ advantages are neither centred nor scaled. Gradients are cut at norm 1. A round 
 permutation, so no task comes twice in a step.
 
     settings = defaults("grpo", steps=200)
-    log = train(model, tokenizer, Words(), world, tasks, settings, Tempered(PTGS()), "build/run")
+    sampler = Tempered(PTGS())
+    log = train(model, tokenizer, WordLanguage(), world, tasks, settings, sampler, "build/run")
 """
 
 from lib.training.learners import Diverged

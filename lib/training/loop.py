@@ -21,7 +21,7 @@ from lib.generation.logprobs import action_logits
 from lib.rollouts.collection import roll_out
 from lib.rollouts.policies import Key, LocalPolicy
 from lib.rollouts.policies.local import fingerprint, tokenizer_digest
-from lib.rollouts.prompts.prompt_formats import Dialect
+from lib.rollouts.prompts.prompt_formats import PromptFormat
 from lib.training import checkpoints
 from lib.training.actions import Episode, read_episode
 from lib.training.learners import Diverged, make_learner
@@ -40,7 +40,7 @@ LARGEST_GAP = 0.02
 def train(
     model,
     tokenizer,
-    dialect: Dialect,
+    prompt_format: PromptFormat,
     environment: Environment,
     tasks: Sequence[str],
     settings: Settings,
@@ -81,13 +81,13 @@ def train(
             "start": {
                 "weights": fingerprint(inner),
                 "tokenizer": tokenizer_digest(tokenizer),
-                "dialect": dialect.settings,
+                "dialect": prompt_format.settings,
             },
             "world": {"name": environment.name, "tasks": tasks}
             | dict(getattr(environment, "settings", {})),
         },
     )
-    run = _Run(inner, start, tokenizer, dialect, environment, tasks, settings, sampler)
+    run = _Run(inner, start, tokenizer, prompt_format, environment, tasks, settings, sampler)
     with checkpoints.alone(out):
         done = checkpoints.restore(out, run.learner, sampler)
         saved = time.monotonic()
@@ -113,10 +113,12 @@ def train(
 class _Run:
     """All that a step needs."""
 
-    def __init__(self, model, start, tokenizer, dialect, environment, tasks, settings, sampler):
+    def __init__(
+        self, model, start, tokenizer, prompt_format, environment, tasks, settings, sampler
+    ):
         self.model, self.start, self.environment = model, start, environment
         self.tasks, self.settings, self.sampler = tasks, settings, sampler
-        self.engine, self.dialect = Engine(model, tokenizer), dialect
+        self.engine, self.prompt_format = Engine(model, tokenizer), prompt_format
         self.sampling = Sampling(temperature=settings.t_ref, max_new_tokens=settings.max_new_tokens)
         self.learner = make_learner(model, settings)
 
@@ -125,7 +127,7 @@ class _Run:
         began = time.perf_counter()
         tasks = choose_tasks(self.tasks, self.settings.groups, step, self.settings.seed)
         heats = self.sampler.assign(step, self.settings.steps, tasks)
-        policy = LocalPolicy(self.engine, self.dialect, self.sampling, name="policy")
+        policy = LocalPolicy(self.engine, self.prompt_format, self.sampling, name="policy")
         try:
             groups = roll_out_groups(policy, self.environment, tasks, heats, self.settings, step)
         except FloatingPointError as error:

@@ -325,7 +325,7 @@ def chosen_tokens(turns: Iterable[Turn]) -> tuple[list[list[int]], list[tuple[in
     sequences: list[list[int]] = []
     places = []
     # Backwards, since a turn's tokens are mostly read again by the turn after it. Its last token
-    # need not be: nothing was chosen after it, and a dialect may leave an end token out.
+    # need not be: nothing was chosen after it, and a prompt format may leave an end token out.
     for turn in reversed([turn for turn in turns if turn.action_ids]):
         read = list(turn.prompt_ids + turn.action_ids[:-1])
         if not sequences or sequences[-1][: len(read)] != read:

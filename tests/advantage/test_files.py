@@ -307,7 +307,7 @@ def test_words_that_the_model_has_not_are_refused(rollouts, tmp_path, capsys):
     assert "the model's vocabulary has no word 'shove'" in capsys.readouterr().err
 
 
-def test_another_dialect_than_the_manifest_tells_of_is_refused(file, tmp_path, capsys):
+def test_another_prompt_format_than_the_manifest_tells_of_is_refused(file, tmp_path, capsys):
     (tmp_path / "manifest.json").write_text('{"policy.dialect": "words"}')
     assert main(command(file, tmp_path / "scores", "--tokens", "text")) == 2
     assert "was collected with the dialect words, and is to be read in harness" in (
@@ -315,9 +315,11 @@ def test_another_dialect_than_the_manifest_tells_of_is_refused(file, tmp_path, c
     )
 
 
-@pytest.mark.parametrize("dialect", ["harness", "plain"])
-def test_a_dialect_that_the_model_does_not_know_is_refused(file, tmp_path, capsys, dialect):
-    text = ["--tokens", "text", "--dialect", dialect]
+@pytest.mark.parametrize("prompt_format", ["harness", "plain"])
+def test_a_prompt_format_that_the_model_does_not_know_is_refused(
+    file, tmp_path, capsys, prompt_format
+):
+    text = ["--tokens", "text", "--dialect", prompt_format]
     assert main(command(file, tmp_path / "scores", *text)) == 2
     assert "tokens of a prompt are unknown to the model: speak to it" in capsys.readouterr().err
     assert not (tmp_path / "scores").exists()

@@ -16,7 +16,7 @@ from lib.advantage import (
     transcripts_of,
 )
 from lib.rollouts.policies import ChatTemplate, Harness, Plain
-from lib.rollouts.prompts.word_language import Words
+from lib.rollouts.prompts.word_language import WordLanguage
 from lib.trajectories.schema import (
     Message,
     Rollout,
@@ -137,7 +137,7 @@ def test_the_text_of_actions_in_a_chat_template(letters):
 def test_the_text_of_a_lab_rollout_has_its_stored_tokens(rollouts, tokenizer):
     for rollout in rollouts[:12]:
         stored = read_stored(rollout, tokenizer, context=256)
-        anew = read_text(rollout, tokenizer, Words(), context=256)
+        anew = read_text(rollout, tokenizer, WordLanguage(), context=256)
         ends = np.cumsum(stored.counts)
         cut = [
             part[: len(part) - turn.ending]
@@ -152,7 +152,7 @@ def test_the_text_of_a_lab_rollout_has_its_stored_tokens(rollouts, tokenizer):
         )
 
 
-def test_a_dialect_that_words_the_past_anew_is_read_turn_by_turn(letters):
+def test_a_prompt_format_that_words_the_past_anew_is_read_turn_by_turn(letters):
     class Forgetful(Plain):
         def prompt(self, context):
             return f"{len(context.messages)}: {context.messages[-1].content}\n"

@@ -131,21 +131,21 @@ def as_completion(critique):
     return 200, {"choices": [choice | {"logprobs": log_probs}]}
 
 
-def verifier(address, dialect, extra):
+def verifier(address, prompt_format, extra):
     settings = {"temperature": 0.0, "max_new_tokens": 99, "timeout": 5.0, "first_wait": 0.001}
-    return ServerPolicy(address, "m", dialect, extra=extra, **settings)
+    return ServerPolicy(address, "m", prompt_format, extra=extra, **settings)
 
 
 @pytest.mark.parametrize(
-    ("dialect", "extra", "answer"),
+    ("prompt_format", "extra", "answer"),
     [
         (ServerChat(), {"logprobs": True, "top_logprobs": 20}, in_chat),
         (Harness(), {"logprobs": 20}, as_completion),
     ],
 )
-def test_the_chance_is_that_at_each_verdict(dialect, extra, answer):
+def test_the_chance_is_that_at_each_verdict(prompt_format, extra, answer):
     with serving(lambda body: answer(CRITIQUE)) as server:
-        found = verified_steps(verifier(server.address, dialect, extra), [JUDGED, JUDGED])
+        found = verified_steps(verifier(server.address, prompt_format, extra), [JUDGED, JUDGED])
     (body, _) = server.bodies
     assert extra.items() <= body.items()
     assert found[[0, 2]] == pytest.approx([0.8, 0.3])

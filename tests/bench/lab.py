@@ -28,7 +28,7 @@ from lib.lab.evaluation import evaluate, open_policy
 from lib.ptgs import PTGS
 from lib.rollouts.collection import roll_out
 from lib.rollouts.policies import Key
-from lib.rollouts.prompts.word_language import Words, read_calls
+from lib.rollouts.prompts.word_language import WordLanguage, read_calls
 from lib.training import Tempered, defaults, train
 from lib.training.pretraining import STAGES, new_model, pretrain
 
@@ -98,7 +98,7 @@ def training(folder: Path) -> list[tuple]:
         if stop_at:
             sampler.observe = _stopping(sampler.observe, stop_at)
         log = train(
-            model, tokenizer, Words(), world, tasks, settings, sampler, folder / name,
+            model, tokenizer, WordLanguage(), world, tasks, settings, sampler, folder / name,
             checkpoint_every=0.0, progress=False,
         )  # fmt: skip
         return model.state_dict(), log, sampler.state()
@@ -175,7 +175,7 @@ def _step_times(count):
     with tempfile.TemporaryDirectory() as folder:
         sampler = Clocked(PTGS(seed=0))
         train(
-            model, tokenizer, Words(), world, world.tasks(), settings, sampler, folder,
+            model, tokenizer, WordLanguage(), world, world.tasks(), settings, sampler, folder,
             progress=False,
         )  # fmt: skip
     return [

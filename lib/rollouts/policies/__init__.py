@@ -2,7 +2,7 @@
 
 A policy starts a session for a set of rollouts and is then asked, turn after turn, for the replies
 of those that go on. `LocalPolicy` runs a model here, `ServerPolicy` asks an OpenAI-compatible
-server, `ScriptedPolicy` follows a function. How a model is spoken to is a dialect: the text
+server, `ScriptedPolicy` follows a function. How a model is spoken to is a prompt format: the text
 harness, a plain prompt, or the model's own chat template.
 """
 
@@ -10,18 +10,24 @@ from lib.rollouts.policies.local import LocalPolicy
 from lib.rollouts.policies.protocol import Context, Key, Policy, PolicyError, Reply, Session
 from lib.rollouts.policies.scripted import ScriptedPolicy
 from lib.rollouts.policies.server import ServerPolicy
-from lib.rollouts.prompts.prompt_formats import ChatTemplate, Dialect, Harness, Plain, ServerChat
+from lib.rollouts.prompts.prompt_formats import (
+    ChatTemplate,
+    Harness,
+    Plain,
+    PromptFormat,
+    ServerChat,
+)
 
 __all__ = [
     "ChatTemplate",
     "Context",
-    "Dialect",
     "Harness",
     "Key",
     "LocalPolicy",
     "Plain",
     "Policy",
     "PolicyError",
+    "PromptFormat",
     "Reply",
     "ScriptedPolicy",
     "ServerChat",

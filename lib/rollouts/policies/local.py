@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lib.rollouts.policies.protocol import Context, Key, Reply
-from lib.rollouts.prompts.prompt_formats import BREAK, Dialect, after, check_understood
+from lib.rollouts.prompts.prompt_formats import BREAK, PromptFormat, after, check_understood
 from lib.trajectories.schema import Turn
 
 if TYPE_CHECKING:
@@ -19,20 +19,22 @@ class LocalPolicy:
     """Samples from a model of this machine.
 
     engine: with a tokenizer.  sampling: every field of it is used as it is, but for `stop` and
-    `eos`, to which the dialect's stops and the tokenizer's end token are added.
+    `eos`, to which the prompt format's stops and the tokenizer's end token are added.
     name: the model's name in manifests; its weights are told apart by their fingerprint.
     """
 
     concurrency = None  # rows are sampled together, and those of one task share a prompt
 
-    def __init__(self, engine: "Engine", dialect: Dialect, sampling: "Sampling", *, name: str):
+    def __init__(
+        self, engine: "Engine", prompt_format: PromptFormat, sampling: "Sampling", *, name: str
+    ):
         if engine.tokenizer is None:
             raise ValueError("a policy reads and writes text: give Engine(model, tokenizer)")
-        self.engine, self.dialect = engine, dialect
+        self.engine, self.prompt_format = engine, prompt_format
         eos = dict.fromkeys([*sampling.eos, engine.tokenizer.eos_token_id])
         self.sampling = replace(
             sampling,
-            stop=tuple(dict.fromkeys([*sampling.stop, *dialect.stops])),
+            stop=tuple(dict.fromkeys([*sampling.stop, *prompt_format.stops])),
             eos=tuple(token for token in eos if token is not None),
         )
         # Small worlds say the same few things again and again.
@@ -49,7 +51,7 @@ class LocalPolicy:
             "tokenizer": tokenizer_digest(self.engine.tokenizer),
             "dtype": str(self.engine.model.dtype).removeprefix("torch."),
             "context": self.engine.context,
-            **self.dialect.settings,
+            **self.prompt_format.settings,
             "sampling": json.loads(json.dumps(asdict(self.sampling))),
         }
 
@@ -62,8 +64,8 @@ class LocalPolicy:
         return _Local(self, keys, sampling)
 
     def _tokens_of(self, text: str, special_tokens: bool) -> tuple[int, ...]:
-        """The tokens of a text, in which special ones stand only if the dialect writes them."""
-        only_text = self.dialect.special_tokens
+        """The tokens of a text; special ones only where the prompt format writes them."""
+        only_text = self.prompt_format.special_tokens
         options = {"add_special_tokens": special_tokens, "split_special_tokens": only_text}
         parts = [text] if only_text else text.split(BREAK)
         tokenizer = self.engine.tokenizer
@@ -85,14 +87,14 @@ class _Said(NamedTuple):
 
 class _Local:
     def __init__(self, policy: LocalPolicy, keys, sampling: "list[Sampling]"):
-        self.dialect, self.sampling = policy.dialect, sampling
+        self.prompt_format, self.sampling = policy.prompt_format, sampling
         self._short = policy.short_tokens
         self.tokenizer = policy.engine.tokenizer
         self.batch = policy.engine.open(keys)
         self.last: dict[int, _Said] = {}
 
     def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
-        prompts = [self.dialect.prompt(context) for context in contexts]
+        prompts = [self.prompt_format.prompt(context) for context in contexts]
         ids = [self._tokens(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
         for row, read in zip(rows, ids, strict=True):
             if row not in self.last:
@@ -113,7 +115,9 @@ class _Local:
                 finish=written.reason,
                 ending=ending,
             )
-            replies.append(Reply(self.dialect.read(written.text, context), turn, ties=written.ties))
+            replies.append(
+                Reply(self.prompt_format.read(written.text, context), turn, ties=written.ties)
+            )
         return replies
 
     def _tokens(self, row: int, prompt: str) -> list[int]:
@@ -131,7 +135,7 @@ class _Local:
                 if plain.startswith(text):
                     new = self._encode(after(prompt, len(text)), special_tokens=False)
                     return said.prompt_ids + said.tokens[:kept] + new
-        return self._encode(prompt, special_tokens=self.dialect.special_tokens)
+        return self._encode(prompt, special_tokens=self.prompt_format.special_tokens)
 
     def _ending(self, written: "Completion") -> int:
         """How many of the last tokens are not all inside the text of the reply."""

@@ -20,7 +20,7 @@ from lib.rollouts.policies.server_responses import (
     text_of,
 )
 from lib.rollouts.prompts.harness import cut_at_stop
-from lib.rollouts.prompts.prompt_formats import BREAK, Dialect, ServerChat
+from lib.rollouts.prompts.prompt_formats import BREAK, PromptFormat, ServerChat
 from lib.trajectories.schema import Message, Turn
 
 Kind = Literal["vllm", "llama.cpp", "transformers"]
@@ -39,7 +39,7 @@ class ServerPolicy:
     """Samples from a model behind an OpenAI-compatible address, many requests at once.
 
     address: such as "http://127.0.0.1:8000/v1".  model: as the server names it.
-    dialect: a text dialect asks for completions, `ServerChat` for chat.
+    prompt_format: a text format asks for completions, `ServerChat` for chat.
     kind: whose names the sampling fields beyond OpenAI's have, see `sampling_fields`.
     temperature, max_new_tokens, top_p, top_k (0 keeps all), repetition_penalty (1 is none): all are
         sent, since a server fills what is not sent from the checkpoint's own settings, which
@@ -64,7 +64,7 @@ class ServerPolicy:
         self,
         address: str,
         model: str,
-        dialect: Dialect | ServerChat,
+        prompt_format: PromptFormat | ServerChat,
         *,
         temperature: float,
         max_new_tokens: int,
@@ -93,7 +93,7 @@ class ServerPolicy:
             repetition_penalty=repetition_penalty,
         )
         _check_limits(concurrency, timeout, retries, first_wait, longest_wait)
-        self.address, self.model, self.dialect = address, model, dialect
+        self.address, self.model, self.prompt_format = address, model, prompt_format
         self.concurrency, self.timeout = concurrency, timeout
         self.sampling = sampling_fields(
             kind,
@@ -103,15 +103,15 @@ class ServerPolicy:
             top_k=top_k,
             repetition_penalty=repetition_penalty,
         )
-        if isinstance(dialect, ServerChat):
-            self.sampling["chat_template_kwargs"] = {"enable_thinking": dialect.thinking}
+        if isinstance(prompt_format, ServerChat):
+            self.sampling["chat_template_kwargs"] = {"enable_thinking": prompt_format.thinking}
         self.sampling |= extra or {}
         self.sampling = {name: v for name, v in self.sampling.items() if v is not None}
         self.settings = {
             "policy": "server",
             "model": model,
             "kind": kind,
-            **dialect.settings,
+            **prompt_format.settings,
             "sampling": self.sampling,
         }
         self._answered = False
@@ -177,13 +177,13 @@ class ServerPolicy:
         )
 
     def _send(self, context: Context, seed: int) -> Reply:
-        chat = isinstance(self.dialect, ServerChat)
+        chat = isinstance(self.prompt_format, ServerChat)
         endpoint = self._client.chat.completions if chat else self._client.completions
         if chat:
-            asked = self.dialect.request(context)
+            asked = self.prompt_format.request(context)
         else:
-            asked = {"prompt": self.dialect.prompt(context).replace(BREAK, "")}
-            asked |= {"stop": list(self.dialect.stops)} if self.dialect.stops else {}
+            asked = {"prompt": self.prompt_format.prompt(context).replace(BREAK, "")}
+            asked |= {"stop": list(self.prompt_format.stops)} if self.prompt_format.stops else {}
         deadline = time.monotonic() + self.timeout
         with endpoint.with_streaming_response.create(
             model=self.model, seed=seed, extra_body=self.sampling, **asked
@@ -192,12 +192,12 @@ class ServerPolicy:
         turn, likely = Turn(0, finish=finish_of(choice)), likely_of(choice)
         if not chat:
             # Some servers keep what stopped them.
-            text, _ = cut_at_stop(text_of(choice, "text"), self.dialect.stops)
-            return Reply(self.dialect.read(text, context), turn, likely=likely)
+            text, _ = cut_at_stop(text_of(choice, "text"), self.prompt_format.stops)
+            return Reply(self.prompt_format.read(text, context), turn, likely=likely)
         text, calls, split = message_of(choice)
         if split:
             return Reply(Message("assistant", text, calls), turn, likely=likely)
-        return Reply(self.dialect.read(text, context), turn, likely=likely)
+        return Reply(self.prompt_format.read(text, context), turn, likely=likely)
 
     def _may_pass(self, error: BaseException) -> bool:
         """Whether the same request may be answered later."""

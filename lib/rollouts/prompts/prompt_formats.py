@@ -48,7 +48,7 @@ def check_understood(prompt: Sequence[int], tokenizer) -> None:
         )
 
 
-class Dialect(Protocol):
+class PromptFormat(Protocol):
     """A way of speaking by plain text.
 
     stops: strings that end a reply.  special_tokens: whether the tokenizer adds its own (a first
@@ -62,7 +62,7 @@ class Dialect(Protocol):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The dialect's name, a hash of its words and its options, as JSON values."""
+        """The prompt format's name, a hash of its words and its options, as JSON values."""
 
     def prompt(self, context: Context) -> str:
         """The text that the model completes, and any `BREAK` in it."""

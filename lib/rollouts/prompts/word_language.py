@@ -120,8 +120,8 @@ def _call(tool: Tool, values: Sequence[str]) -> ToolCall | None:
 
 
 @dataclass(frozen=True)
-class Words:
-    """The dialect of the lab's models (see `lib.rollouts.prompts.prompt_formats`).
+class WordLanguage:
+    """The prompt format of the lab's models (see `lib.rollouts.prompts.prompt_formats`).
 
     cue: begin with the word that asks for native calls.  parser: see `read_calls`.
     """
