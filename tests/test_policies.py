@@ -24,7 +24,6 @@ from lib.rollouts.policies import (
     ChatTemplate,
     Context,
     Harness,
-    Key,
     LocalPolicy,
     Plain,
     PolicyError,
@@ -36,7 +35,7 @@ from lib.rollouts.policies import (
 from lib.rollouts.policies.server import GIVE_UP_AFTER
 from lib.rollouts.prompts.harness import CONTRACT
 from lib.rollouts.prompts.prompt_formats import BREAK, after
-from lib.trajectories.schema import Message, Rollout, ToolCall, Turn, stored_tokens
+from lib.trajectories.schema import Message, Rollout, RolloutKey, ToolCall, Turn, stored_tokens
 from tests import buttons, lettered, tiny
 from tests.recorder import chat, completion, serving
 
@@ -199,7 +198,9 @@ def test_a_chat_request_ties_answers_to_calls():
 
 def test_a_script_may_say_text_messages_or_whole_replies():
     said = iter(["text", buttons.press(1), Reply(Message("assistant", ""), Turn(0), "timeout")])
-    session = ScriptedPolicy(lambda context, key: next(said), "three").start([Key(0, "t", 0)])
+    session = ScriptedPolicy(lambda context, key: next(said), "three").start(
+        [RolloutKey(0, "t", 0)]
+    )
     one, two, three = (session.reply([0], [ASKED])[0] for _ in range(3))
     assert (one.message.content, two.message, three.trouble) == (
         "text",
@@ -233,8 +234,8 @@ def converse(policy, keys, turns=3):
     ]
 
 
-KEYS = [Key(0, f"t{i % 2}", i // 2) for i in range(12)]
-MANY = [Key(0, "t0", i) for i in range(32)]
+KEYS = [RolloutKey(0, f"t{i % 2}", i // 2) for i in range(12)]
+MANY = [RolloutKey(0, "t0", i) for i in range(32)]
 
 
 @pytest.mark.parametrize("prompt_format", [Harness(stops=("a", "\n### User:")), Plain(), "chat"])
@@ -358,11 +359,11 @@ def test_the_tokenizer_is_a_setting(model, tokenizer):
 def test_words_that_nobody_knows_are_no_fault_of_the_prompt_format_later_on():
     policy = local(lettered.model(), lettered.PROMPT_FORMAT, lettered.TOKENIZER, max_new_tokens=2)
     said = [Message("user", "1 want a"), lettered.press("a"), Message("tool", "hm " * 40)]
-    session = policy.start([Key(0, "a1", 0)])
+    session = policy.start([RolloutKey(0, "a1", 0)])
     session.reply([0], [Context("", (), said[:1])])
     session.reply([0], [Context("", (), said)])
     with pytest.raises(PolicyError, match="tokens of a prompt are unknown to the model"):
-        policy.start([Key(0, "a1", 0)]).reply([0], [Context("", (), said)])
+        policy.start([RolloutKey(0, "a1", 0)]).reply([0], [Context("", (), said)])
 
 
 def test_a_model_without_a_tokenizer_is_no_policy(model):
@@ -380,7 +381,7 @@ def asking(address, prompt_format=None, **settings):
 
 
 def ask(policy, count=1, context=ASKED):
-    session = policy.start([Key(0, "t", attempt) for attempt in range(count)])
+    session = policy.start([RolloutKey(0, "t", attempt) for attempt in range(count)])
     return session.reply(range(count), [context] * count)
 
 
@@ -450,7 +451,7 @@ def test_extra_fields_are_sent_and_none_leaves_one_out():
 def test_the_seed_is_a_function_of_key_and_turn():
     with serving(lambda body: completion("")) as server:
         for _ in range(2):
-            session = asking(server.address).start([Key(0, "t", 0), Key(0, "t", 1)])
+            session = asking(server.address).start([RolloutKey(0, "t", 0), RolloutKey(0, "t", 1)])
             for row in (0, 1, 0):
                 session.reply([row], [ASKED])
     seeds = [body["seed"] for body in server.bodies]
@@ -843,7 +844,7 @@ def test_a_real_server_keeps_to_the_sampling_fields(real, model, tokenizer):
 @pytest.mark.slow
 def test_a_real_server_chats(real):
     environment = buttons.Buttons()
-    session = real_policy(real, ServerChat()).start([Key(0, "t1", 0)])
+    session = real_policy(real, ServerChat()).start([RolloutKey(0, "t1", 0)])
     episode = environment.reset("t1", 0)
     messages = list(episode.messages)
 

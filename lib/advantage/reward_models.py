@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from lib.advantage.tokenize import Steps
 from lib.generation.logprobs import TOKENS_AT_ONCE, Reading, collate, lots
-from lib.rollouts.policies.protocol import Context, Key, Policy, PolicyError, Reply
-from lib.trajectories.schema import Message, Rollout
+from lib.rollouts.policies.protocol import Context, Policy, PolicyError, Reply
+from lib.trajectories.schema import Message, Rollout, RolloutKey
 
 # ------------------------------------------------------------------- sequence classification
 
@@ -115,7 +115,7 @@ def verified_steps(verifier: Policy, rollouts: Sequence[Rollout]) -> NDArray[np.
 
     Raises PolicyError if the server sends no log-probs.
     """
-    session = verifier.start([Key(0, rollout.task, rollout.attempt) for rollout in rollouts])
+    session = verifier.start([RolloutKey(0, rollout.task, rollout.attempt) for rollout in rollouts])
     contexts = [Context("", (), (Message("user", verifier_prompt(one)),)) for one in rollouts]
     replies = session.reply(range(len(rollouts)), contexts)
     found = []

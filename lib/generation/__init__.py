@@ -15,7 +15,6 @@ _HOMES = {
     "Batch": "engine",
     "Completion": "engine",
     "Engine": "engine",
-    "RolloutKey": "sampling",
     "Sampling": "sampling",
     "load": "models",
     "settle_threads": "models",

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from lib.generation.kv_cache import RereadMemory, SharedMemory, reading, why_uncovered
-from lib.generation.sampling import Chooser, RolloutKey, Sampling
+from lib.generation.sampling import Chooser, Sampling
+from lib.trajectories.schema import RolloutKey
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import torch
 
 from lib.generation import shared_prefix_attention
 from lib.generation.slots import Seats
+from lib.trajectories.schema import common_length
 
 COVERED = frozenset(
     {
@@ -142,7 +143,7 @@ class SharedMemory:
     def _keep_common(self, slot, context):
         """Forget what the context does not begin with, and its last token, whose logits we need."""
         cached = self.cached[slot]
-        kept = _common_length(cached, context[:-1])
+        kept = common_length(cached, context[:-1])
         if kept < self.slots.offset[slot]:
             kept = 0
             self.slots.prefix[slot], self.slots.offset[slot] = -1, 0
@@ -253,11 +254,3 @@ class RereadMemory:
                 for i, row in zip(part, self.model(tokens, use_cache=False).logits, strict=True):
                     logits[i] = row[-1]
         return torch.stack(logits)
-
-
-def _common_length(a, b):
-    """How many elements the two lists have in common at their beginning."""
-    shorter = min(len(a), len(b))
-    if a[:shorter] == b[:shorter]:
-        return shorter
-    return next(i for i in range(shorter) if a[i] != b[i])

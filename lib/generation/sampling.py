@@ -1,7 +1,5 @@
 """How the next token is chosen: every setting explicit, every random number keyed."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -57,20 +55,6 @@ class Sampling:
                 raise ValueError(
                     f"Sampling.{name} is {getattr(self, name)!r}: it must be {expected}"
                 )
-
-
-class RolloutKey(NamedTuple):
-    """What the random numbers of one rollout depend on, besides the position of each token."""
-
-    seed: int
-    task: str
-    attempt: int
-
-    def philox(self) -> np.ndarray:
-        """The key of this rollout's random numbers, two uint64."""
-        name = json.dumps([int(self.seed), str(self.task), int(self.attempt)])
-        digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
-        return np.frombuffer(digest, dtype="<u8")
 
 
 def gumbel(keys: Sequence[np.ndarray], positions: Sequence[int], width: int) -> torch.Tensor:

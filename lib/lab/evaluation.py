@@ -12,8 +12,9 @@ from lib.envs import Environment
 from lib.generation import Engine, Sampling, load
 from lib.lab import plan
 from lib.rollouts.collection import roll_out
-from lib.rollouts.policies import Key, LocalPolicy
+from lib.rollouts.policies import LocalPolicy
 from lib.rollouts.prompts.word_language import WordLanguage
+from lib.trajectories.schema import RolloutKey
 
 LOT = plan.AT_ONCE // plan.ATTEMPTS
 """Tasks whose rollouts fill a batch."""
@@ -50,7 +51,9 @@ def solved(
     twice = next((task for task, count in Counter(tasks).items() if count > 1), None)
     if twice is not None:
         raise ValueError(f"task {twice!r} is named twice: name each task once")
-    keys = [Key(seed, task, attempt) for task in tasks for attempt in range(first, first + n)]
+    keys = [
+        RolloutKey(seed, task, attempt) for task in tasks for attempt in range(first, first + n)
+    ]
     found = np.full((len(tasks), n), np.nan)
     row = {task: number for number, task in enumerate(tasks)}
     for low in range(0, len(keys), plan.AT_ONCE):

@@ -21,14 +21,13 @@ from lib.lab import plan, reward_model
 from lib.lab.evaluation import in_lots, open_policy
 from lib.lab.scored import MERGES, TOKENS
 from lib.rollouts.collection import roll_out
-from lib.rollouts.policies import Key
-from lib.trajectories.schema import Rollout
+from lib.trajectories.schema import Rollout, RolloutKey
 
 
 def attempts(folder: Path, world: str, split: str, tasks, n: int) -> list[Rollout]:
     """n rollouts of each of some tasks by a model of the lab, in the order of tasks."""
     policy = open_policy(folder, world, plan.SCORED_HEAT)
-    keys = [Key(0, task, attempt) for task in tasks for attempt in range(n)]
+    keys = [RolloutKey(0, task, attempt) for task in tasks for attempt in range(n)]
     found = {}
     for low in range(0, len(keys), plan.AT_ONCE):
         part = keys[low : low + plan.AT_ONCE]

@@ -19,12 +19,13 @@ from tqdm import tqdm
 
 from lib import outcomes
 from lib.envs import Environment, Outcome
-from lib.rollouts.policies.protocol import Context, Key, Policy, Reply, Session
+from lib.rollouts.policies.protocol import Context, Policy, Reply, Session
 from lib.trajectories import manifest
 from lib.trajectories.jsonl import Entry, RolloutWriter, iter_entries, rollouts_at
 from lib.trajectories.manifest import CollectionError
 from lib.trajectories.schema import (
     Rollout,
+    RolloutKey,
     Tool,
     TrajectoryError,
     Turn,
@@ -85,7 +86,7 @@ def collect(
         work = [key for key in wanted if key not in done]
         book = _ToolBook(out / f"tools-{name}")
         with _Bar([done[key] for key in wanted if key in done], len(wanted), progress) as bar:
-            keys = [Key(seed, *one) for one in work]
+            keys = [RolloutKey(seed, *one) for one in work]
             play = _in_batches if policy.concurrency is None else _side_by_side
             sampling = dict(policy.settings.get("sampling", {}))
             for rollout in play(policy, environment, keys, pair, arm, max_turns, at_once):
@@ -240,7 +241,7 @@ def _read_tools(out: Path) -> dict[str, tuple[Tool, ...]]:
 def roll_out(
     session: Session,
     environment: Environment,
-    keys: Sequence[Key],
+    keys: Sequence[RolloutKey],
     pair: str,
     arm: str,
     max_turns: int = 200,
@@ -318,7 +319,7 @@ def _side_by_side(policy, environment, keys, pair, arm, max_turns, at_once) -> I
 class _Attempt:
     """One attempt under way; `outcome` is set once it has ended."""
 
-    def __init__(self, environment: Environment, key: Key, max_turns: int):
+    def __init__(self, environment: Environment, key: RolloutKey, max_turns: int):
         self.key, self.max_turns = key, max_turns
         self.episode = environment.reset(key.task, key.attempt)
         self.messages = list(map(printable, self.episode.messages))

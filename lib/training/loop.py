@@ -19,7 +19,7 @@ from lib.envs import Environment
 from lib.generation import Engine, Sampling
 from lib.generation.logprobs import action_logits
 from lib.rollouts.collection import roll_out
-from lib.rollouts.policies import Key, LocalPolicy
+from lib.rollouts.policies import LocalPolicy
 from lib.rollouts.policies.local import fingerprint, tokenizer_digest
 from lib.rollouts.prompts.prompt_formats import PromptFormat
 from lib.training import checkpoints
@@ -29,7 +29,7 @@ from lib.training.objectives import kept_groups
 from lib.training.scoring import Scores, score
 from lib.training.settings import Settings
 from lib.training.temperature_schedules import Sampler, read_log
-from lib.trajectories.schema import Rollout
+from lib.trajectories.schema import Rollout, RolloutKey
 
 MEASURED = 4
 """Rollouts of each group that are scored for the log, where the learner does not need all."""
@@ -210,7 +210,7 @@ def roll_out_groups(
     first = settings.first_attempt(step)
     attempts = range(first, first + settings.group_size)
     heat = dict(zip(tasks, temperatures, strict=True))
-    keys = [Key(settings.seed, task, attempt) for task in tasks for attempt in attempts]
+    keys = [RolloutKey(settings.seed, task, attempt) for task in tasks for attempt in attempts]
     session = policy.start(keys, temperatures=[heat[key.task] for key in keys])
     found = {}
     for one in roll_out(session, environment, keys, "train", "policy", settings.max_turns):

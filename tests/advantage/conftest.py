@@ -6,7 +6,7 @@ from lib.generation import load
 from lib.lab import plan
 from lib.lab.runner import open_policy
 from lib.rollouts.collection import roll_out
-from lib.rollouts.policies import Key
+from lib.trajectories.schema import RolloutKey
 
 FOLDERS = {
     "policy": plan.DATA / "models" / "sokoban-0.25M-grpo-fixed-0.0003-0",
@@ -38,6 +38,6 @@ def reference():
 def rollouts(opened):
     """Six attempts at each of eight tasks, at T = 0.9, in the order of their keys."""
     world = plan.world("sokoban", "test", 8)
-    keys = [Key(0, task, attempt) for task in world.tasks() for attempt in range(6)]
+    keys = [RolloutKey(0, task, attempt) for task in world.tasks() for attempt in range(6)]
     found = roll_out(opened.start(keys), world, keys, "lab", "post")
     return sorted(found, key=lambda rollout: rollout.key)

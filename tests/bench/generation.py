@@ -16,8 +16,9 @@ import pandas as pd
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from lib.generation import Engine, RolloutKey, Sampling, load
+from lib.generation import Engine, Sampling, load
 from lib.generation.sampling import gumbel
+from lib.trajectories.schema import RolloutKey
 
 PROMPT, ROWS, NEW = 768, 32, 32
 EPISODES, TURNS, SAMPLED, OBSERVED, FIRST = 256, 5, 8, 8, 45

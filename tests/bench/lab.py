@@ -27,10 +27,10 @@ from lib.lab import plan
 from lib.lab.evaluation import evaluate, open_policy
 from lib.ptgs import PTGS
 from lib.rollouts.collection import roll_out
-from lib.rollouts.policies import Key
 from lib.rollouts.prompts.word_language import WordLanguage, read_calls
 from lib.training import Tempered, defaults, train
 from lib.training.pretraining import STAGES, new_model, pretrain
+from lib.trajectories.schema import RolloutKey
 
 WORLD = "sokoban"
 BASE = plan.DATA / "models" / plan.Base(world=WORLD).name
@@ -70,7 +70,7 @@ def pretraining(folder: Path) -> list[tuple]:
     first, last = log[0]["loss"], log[-1]["loss"]
     assert last < first - 1, f"the loss went from {first} to {last} nats a token"
     policy = open_policy(folder / "base", WORLD, 1.0)
-    keys = [Key(0, task, 0) for task in world.tasks()[:64]]
+    keys = [RolloutKey(0, task, 0) for task in world.tasks()[:64]]
     said = [
         bool(read_calls(message.content, [world.tool]))
         for rollout in roll_out(policy.start(keys), world, keys, "bench", "base")

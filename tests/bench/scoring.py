@@ -23,7 +23,7 @@ from lib.generation.logprobs import TOP_K, Reading, score_tokens
 from lib.lab import plan
 from lib.lab.runner import open_policy
 from lib.rollouts.collection import roll_out
-from lib.rollouts.policies import Key
+from lib.trajectories.schema import RolloutKey
 
 TOKENS, LONG = 2048, 16_384
 MODELS = plan.DATA / "models"
@@ -49,7 +49,7 @@ def lab_transcripts(repeats):
     policy = open_policy(MODELS / "sokoban-0.25M-grpo-fixed-0.0003-0", "sokoban", 1.0)
     reference = load(MODELS / "sokoban-0.25M-base-85")[0]
     world = plan.world("sokoban", "test", 16)
-    keys = [Key(0, task, attempt) for task in world.tasks() for attempt in range(16)]
+    keys = [RolloutKey(0, task, attempt) for task in world.tasks() for attempt in range(16)]
     rollouts = list(roll_out(policy.start(keys), world, keys, "lab", "post"))
     tokenizer, model = policy.engine.tokenizer, policy.engine.model
     steps = [read_stored(one, tokenizer, context=256) for one in rollouts]

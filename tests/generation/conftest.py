@@ -5,7 +5,7 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast
 
-from lib.generation import RolloutKey
+from lib.trajectories.schema import RolloutKey
 
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz .:\n`[]"
 SIZES = {

@@ -4,7 +4,8 @@ import pytest
 import torch
 from transformers import LlamaConfig
 
-from lib.generation import Engine, RolloutKey, Sampling, kv_cache
+from lib.generation import Engine, Sampling, kv_cache
+from lib.trajectories.schema import RolloutKey
 
 FREE = Sampling(temperature=1.0, max_new_tokens=10)
 

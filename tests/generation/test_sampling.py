@@ -8,8 +8,9 @@ import torch
 from scipy import stats
 from transformers import RepetitionPenaltyLogitsProcessor, TopKLogitsWarper, TopPLogitsWarper
 
-from lib.generation import RolloutKey, Sampling
+from lib.generation import Sampling
 from lib.generation.sampling import NEAR, Chooser, gumbel
+from lib.trajectories.schema import RolloutKey
 
 
 def choose(logits, rows=None, *, contexts=None, **settings):

@@ -7,7 +7,7 @@ harness, a plain prompt, or the model's own chat template.
 """
 
 from lib.rollouts.policies.local import LocalPolicy
-from lib.rollouts.policies.protocol import Context, Key, Policy, PolicyError, Reply, Session
+from lib.rollouts.policies.protocol import Context, Policy, PolicyError, Reply, Session
 from lib.rollouts.policies.scripted import ScriptedPolicy
 from lib.rollouts.policies.server import ServerPolicy
 from lib.rollouts.prompts.prompt_formats import (
@@ -22,7 +22,6 @@ __all__ = [
     "ChatTemplate",
     "Context",
     "Harness",
-    "Key",
     "LocalPolicy",
     "Plain",
     "Policy",

@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lib.rollouts.policies.protocol import Context, Key, Reply
+from lib.rollouts.policies.protocol import Context, Reply
 from lib.rollouts.prompts.prompt_formats import BREAK, PromptFormat, after, check_understood
-from lib.trajectories.schema import Turn
+from lib.trajectories.schema import RolloutKey, Turn
 
 if TYPE_CHECKING:
     from lib.generation import Completion, Engine, Sampling
@@ -55,7 +55,9 @@ class LocalPolicy:
             "sampling": json.loads(json.dumps(asdict(self.sampling))),
         }
 
-    def start(self, keys: Sequence[Key], temperatures: Sequence[float] | None = None) -> "_Local":
+    def start(
+        self, keys: Sequence[RolloutKey], temperatures: Sequence[float] | None = None
+    ) -> "_Local":
         """Begin rollouts; `temperatures`, one a key, replace that of the sampling."""
         sampling = [self.sampling] * len(keys)
         if temperatures is not None:

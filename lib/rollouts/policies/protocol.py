@@ -4,19 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from lib.trajectories.schema import Message, Tool, Turn
+from lib.trajectories.schema import Message, RolloutKey, Tool, Turn
 
 
 class PolicyError(RuntimeError):
     """The policy cannot go on at all: says what is wrong, where, and what to do."""
-
-
-class Key(NamedTuple):
-    """What the random numbers of a rollout depend on."""
-
-    seed: int
-    task: str
-    attempt: int
 
 
 class Context(NamedTuple):
@@ -66,5 +58,5 @@ class Policy(Protocol):
     settings: Mapping[str, Any]
     concurrency: int | None
 
-    def start(self, keys: Sequence[Key]) -> Session:
+    def start(self, keys: Sequence[RolloutKey]) -> Session:
         """Begin rollouts, one a key."""

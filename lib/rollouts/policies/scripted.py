@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from lib.rollouts.policies.protocol import Context, Key, Reply
-from lib.trajectories.schema import Message, Turn
+from lib.rollouts.policies.protocol import Context, Reply
+from lib.trajectories.schema import Message, RolloutKey, Turn
 
 
 class ScriptedPolicy:
@@ -14,17 +14,17 @@ class ScriptedPolicy:
 
     concurrency = None
 
-    def __init__(self, script: Callable[[Context, Key], Message | str | Reply], name: str):
+    def __init__(self, script: Callable[[Context, RolloutKey], Message | str | Reply], name: str):
         self.script = script
         self.settings = {"policy": "scripted", "script": name}
 
-    def start(self, keys: Sequence[Key]) -> "_Scripted":
+    def start(self, keys: Sequence[RolloutKey]) -> "_Scripted":
         return _Scripted(self.script, keys)
 
 
 class _Scripted:
     def __init__(self, script, keys):
-        self.script, self.keys = script, [Key(*key) for key in keys]
+        self.script, self.keys = script, [RolloutKey(*key) for key in keys]
 
     def reply(self, rows, contexts):
         asked = zip(rows, contexts, strict=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.pool import ThreadPool
 from typing import Any, Literal
 
-from lib.rollouts.policies.protocol import Context, Key, PolicyError, Reply
+from lib.rollouts.policies.protocol import Context, PolicyError, Reply
 from lib.rollouts.policies.server_responses import (
     Malformed,
     finish_of,
@@ -21,7 +21,7 @@ from lib.rollouts.policies.server_responses import (
 )
 from lib.rollouts.prompts.harness import cut_at_stop
 from lib.rollouts.prompts.prompt_formats import BREAK, PromptFormat, ServerChat
-from lib.trajectories.schema import Message, Turn
+from lib.trajectories.schema import Message, RolloutKey, Turn
 
 Kind = Literal["vllm", "llama.cpp", "transformers"]
 
@@ -131,10 +131,10 @@ class ServerPolicy:
             reraise=True,
         )
 
-    def start(self, keys: Sequence[Key]) -> "_Server":
+    def start(self, keys: Sequence[RolloutKey]) -> "_Server":
         return _Server(self, keys)
 
-    def ask(self, context: Context, key: Key, turn: int) -> Reply:
+    def ask(self, context: Context, key: RolloutKey, turn: int) -> Reply:
         """One reply; the seed sent is a function of the key and the number of the turn."""
         import openai
 
@@ -309,7 +309,7 @@ def _check_limits(concurrency, timeout, retries, first_wait, longest_wait) -> No
 
 class _Server:
     def __init__(self, policy: ServerPolicy, keys):
-        self.policy, self.keys = policy, [Key(*key) for key in keys]
+        self.policy, self.keys = policy, [RolloutKey(*key) for key in keys]
         self.turns = [0] * len(self.keys)
 
     def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
@@ -332,7 +332,7 @@ class _Server:
         return replies
 
 
-def _seed(key: Key, turn: int) -> int:
+def _seed(key: RolloutKey, turn: int) -> int:
     digest = hashlib.blake2b(json.dumps([*key, turn]).encode(), digest_size=4).digest()
     return int.from_bytes(digest, "little") >> 1
 
