@@ -17,8 +17,7 @@ from lib.rollouts.policies import PolicyError
 
 def batch(arguments):
     """Run the notebooks of a list and write one report about them."""
-    from lib.reporting.batch_report import write_pages
-    from lib.reporting.notebook_batch import run_batch
+    from lib.reporting import run_batch, write_pages
 
     results = run_batch(
         arguments.file, out=arguments.out, jobs=arguments.jobs, only=arguments.only or ()
@@ -29,7 +28,7 @@ def batch(arguments):
 
 def readme(arguments):
     """Renew the claims table of README.md from the notebooks' saved outputs."""
-    from lib.reporting.batch_report import collect_claims, with_claims
+    from lib.reporting import collect_claims, with_claims
 
     path = ROOT / "README.md"
     claims, left_out = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
@@ -41,11 +40,15 @@ def readme(arguments):
 
 def report(arguments):
     """Write a one-page report on two logs or files of outcomes, before and after post-training."""
-    from lib.reporting.comparison_report import arm_options, write_report
+    from lib.reporting import compare
 
-    options = arm_options(dict(arguments.choose), dict(arguments.column))
-    path = write_report(
-        arguments.base, arguments.post, max_k=arguments.max_k, out=arguments.out, options=options
+    path = compare(
+        arguments.base,
+        arguments.post,
+        max_k=arguments.max_k,
+        out=arguments.out,
+        choose=dict(arguments.choose),
+        columns=dict(arguments.column),
     )
     print(f"Report: {path}")
 

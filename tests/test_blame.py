@@ -103,12 +103,6 @@ def test_the_result_in_words_follows_the_interval_of_the_lead(right, told):
     assert f"it is {told} than the best guess" in said
 
 
-def test_the_ends_of_a_lead_show_on_which_side_they_lie():
-    assert attribution._signed(metrics.Band(-0.05, -0.1, -0.0004)) == "-0.0500 [-0.1000, -0.0004]"
-    assert attribution._signed(metrics.Band(-0.05, -0.15, 0.0)) == "-0.05 [-0.15, 0.00]"
-    assert attribution._signed(metrics.Band(0.1, np.nan, np.nan)) == "+0.10"
-
-
 def test_worse_than_chance_at_the_decisive_step_is_said():
     bands = {"x": metrics.Band(0.4, 0.3, 0.49), "y": metrics.Band(0.5, 0.4, 0.6)}
     bands = {where: {"log-prob": band} for where, band in bands.items()}

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import lib
-from lib.reporting.batch_report import collect_claims, with_claims
+from lib.reporting import collect_claims, with_claims
 
 ROOT = Path(__file__).resolve().parents[1]
 

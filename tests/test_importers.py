@@ -587,16 +587,14 @@ def test_rewards_between_0_and_1_are_counted(tmp_path):
     ],
 )
 def test_the_report_reads_any_log(base, post, tmp_path):
-    text = comparison_report.write_report(
-        EXAMPLES / base, EXAMPLES / post, out=tmp_path
-    ).read_text()
+    text = comparison_report.compare(EXAMPLES / base, EXAMPLES / post, out=tmp_path).read_text()
     assert "**What was read: base**" in text
     assert "Tax_S(" in text
 
 
 def test_unequal_settings_are_warned_of(tmp_path):
     logs = [EXAMPLES / "inspect" / f"{arm}.eval" for arm in ("base", "post")]
-    text = comparison_report.write_report(*logs, out=tmp_path).read_text()
+    text = comparison_report.compare(*logs, out=tmp_path).read_text()
     assert "**Warning: unequal settings.**" in text
     assert "| temperature | 0.7    | 0.6    |" in text
 

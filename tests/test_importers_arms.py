@@ -8,7 +8,7 @@ import pytest
 
 from lib import ROOT, outcomes
 from lib.outcomes import OutcomesError, importers
-from lib.reporting import comparison_report, notebook_parameters
+from lib.reporting import arms, comparison_report, notebook_parameters
 
 EXAMPLES = ROOT / "data" / "examples"
 
@@ -78,19 +78,19 @@ def test_a_file_of_both_arms_may_be_given_twice(tmp_path):
 
 def test_the_page_warns_of_one_log_for_both_arms(tmp_path):
     path = EXAMPLES / "lists" / "base.jsonl"
-    text = comparison_report.write_report(path, path, out=tmp_path).read_text()
+    text = comparison_report.compare(path, path, out=tmp_path).read_text()
     assert "**Warning: unequal settings.**" in text
     assert "| the same content: base.jsonl" in text
 
 
 def test_a_choice_for_one_arm_goes_before_one_for_both():
     chosen = {"post.scorer": "exact", "scorer": "match"}
-    assert comparison_report.arm_options(chosen, {"task": "Problem"}) == {
+    assert arms.options_by_arm(chosen, {"task": "Problem"}) == {
         "base": {"scorer": "match", "columns": {"task": "Problem"}},
         "post": {"scorer": "exact", "columns": {"task": "Problem"}},
     }
     with pytest.raises(OutcomesError, match=r"'old\.scorer': expected NAME, base\.NAME or post"):
-        comparison_report.arm_options({"old.scorer": "match"})
+        arms.options_by_arm({"old.scorer": "match"})
 
 
 def test_the_notebook_takes_the_choices_of_the_command():

@@ -3,7 +3,7 @@
 import pytest
 
 from lib.outcomes import OutcomesError, importers
-from lib.reporting.comparison_report import read_arms
+from lib.reporting import read_arms
 from lib.rollouts import collection
 from lib.rollouts.policies import Reply, ScriptedPolicy
 from lib.trajectories.schema import Message, Turn

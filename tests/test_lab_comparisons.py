@@ -11,7 +11,8 @@ from lib.claims import harness_rates
 from lib.lab import comparisons, live, plan
 from lib.lab import harness_ablation as desk_ablation
 from lib.lab.plan import Run
-from lib.reporting import notebook_batch, tables
+from lib.metrics.formatting import with_interval
+from lib.reporting import notebook_batch
 
 FIXED = Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0)
 PTGS = replace(FIXED, sampler="ptgs")
@@ -116,7 +117,7 @@ def test_gains_are_taken_against_the_same_model_on_the_same_tasks():
     table = desk_ablation.conditions(evaluations, DESK)
     gains = harness_rates.lifts(table, "native", 32, n_boot=200)
     assert list(gains["condition"]) == ["cue"]
-    assert tables.shown(gains["pass@1"][0]) == "0.250 [0.250, 0.250]"
+    assert with_interval(gains["pass@1"][0]) == "0.250 [0.250, 0.250]"
     assert "valid calls" not in harness_rates.rates(table, 32, n_boot=50)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lib import ROOT, located, metrics
 from lib.lab.selectors import Cell, step_scores
+from lib.metrics.formatting import side, signed_with_interval
 
 WHO_AND_WHEN = ROOT / "data" / "whoandwhen"
 """Tables that `data/whoandwhen/score.py` wrote, one a policy."""
@@ -130,27 +131,9 @@ def in_words(table: pd.DataFrame) -> str:
     return (
         f"{said} The best of the other {(~hidden).sum()}: {ours['scorer']} by {ours['rule']}, "
         f"right in {ours['accuracy']:.0%} of {int(ours['counted'])} failures; "
-        f"{beside[_side(lead, 0)]} the best guess, {guess['scorer']}, right in "
-        f"{guess['accuracy']:.0%} (lead {_signed(lead)})."
+        f"{beside[side(lead.low, lead.high)]} the best guess, {guess['scorer']}, right in "
+        f"{guess['accuracy']:.0%} (lead {signed_with_interval(lead)})."
     )
-
-
-def _side(band: metrics.Band, bound: float) -> int:
-    """1 or -1 where the interval lies wholly above or below the bound, 0 where neither."""
-    return int(band.low > bound + metrics.MARGIN) - int(band.high < bound - metrics.MARGIN)
-
-
-def _signed(band: metrics.Band) -> str:
-    """A difference and its interval, with as many digits, from 2, as show on which side ends lie.
-
-    An end that is 0 stands without a sign.
-    """
-    there = [abs(end) for end in band if abs(end) > metrics.MARGIN]
-    digits = next(n for n in range(2, 14) if all(round(end, n) > 0 for end in there))
-    value, low, high = (
-        f"{end:+.{digits}f}" if abs(end) > metrics.MARGIN else f"{0:.{digits}f}" for end in band
-    )
-    return value if np.isnan(band.low) else f"{value} [{low}, {high}]"
 
 
 def in_sokoban(cell: Cell, *, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:
@@ -229,10 +212,12 @@ def lower_in_words(found: Mapping[str, Mapping[str, metrics.Band]]) -> str:
     """
     lines = []
     for name in dict.fromkeys(name for bands in found.values() for name in bands):
-        sides = {where: _side(bands[name], 0.5) for where, bands in found.items()}
+        sides = {
+            where: side(bands[name].low, bands[name].high, 0.5) for where, bands in found.items()
+        }
         told = []
-        for side, said in ((1, "better than chance"), (-1, "worse"), (0, "not told from it")):
-            there = [where for where, one in sides.items() if one == side]
+        for expected, said in ((1, "better than chance"), (-1, "worse"), (0, "not told from it")):
+            there = [where for where, one in sides.items() if one == expected]
             told.append(f"{said} in {len(there)}" + (f" ({', '.join(there)})" if there else ""))
         lines.append(f"{name}, of {len(found)} settings: {', '.join(told)}")
     return "\n".join(lines)

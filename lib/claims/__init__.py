@@ -5,7 +5,7 @@ a verdict and one sentence why. The verdict is a rule and nothing else (`verdict
 """
 
 from lib.claims.advantage import advantage_claims, attribution_claims
-from lib.claims.claim import MIME, Claim, ClaimTable, decimals, verdict
+from lib.claims.claim import MIME, Claim, ClaimTable, verdict
 from lib.claims.harness import harness_claims, lab_harness_claims
 from lib.claims.ptgs import pilot_claims, ptgs_claims
 from lib.claims.sharpening import (
@@ -46,7 +46,6 @@ __all__ = [
     "attribution_claims",
     "by_base",
     "coverage_crossover",
-    "decimals",
     "few_rollouts_predict",
     "harness_claims",
     "lab_claims",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from lib.metrics import MARGIN
+from lib.metrics.formatting import decimals, number, side
 
 MIME = "application/vnd.sharpening-lab.claims+json"
 """The type under which a notebook carries its claims, for whoever gathers them."""
@@ -46,12 +46,9 @@ class Claim:
             "why": self.why,
         }
 
-    def _shown(self, number: float) -> str:
-        if np.isnan(number):
-            return "-"
+    def _shown(self, value: float) -> str:
         digits = 0 if self.of else decimals(self.low, self.high, self.digits, self.bound)
-        text = f"{number:.{digits}f}"
-        return text.removeprefix("-") if float(text) == 0 else text
+        return number(value, digits)
 
 
 class ClaimTable(list):
@@ -78,30 +75,13 @@ class ClaimTable(list):
         }
 
 
-def decimals(low: float, high: float, least: int, bound: float = 0.0) -> int:
-    """How many decimals show an interval's ends off a bound where they are: at least `least`.
-
-    An end within 1e-12 of the bound lies on it, and NaN is no end.
-
-    >>> decimals(0.0002, 0.019, 3), decimals(0.0, 0.019, 3), decimals(0.498, 0.6, 2, bound=0.5)
-    (4, 3, 3)
-    """
-    digits = least
-    for end in (low, high):
-        while abs(end - bound) > MARGIN and round(end, digits) == round(bound, digits):
-            digits += 1
-    return digits
-
-
 def verdict(low: float, high: float, bound: float) -> str:
     """`holds` if the interval lies wholly above the bound, `contradicted` if wholly below it.
 
     `undecided` otherwise, and where there is no interval. Rounding decides nothing: an end within
     1e-12 of the bound lies on it.
     """
-    if low > bound + MARGIN:
-        return "holds"
-    return "contradicted" if high < bound - MARGIN else "undecided"
+    return {1: "holds", -1: "contradicted", 0: "undecided"}[side(low, high, bound)]
 
 
 def not_tested(statement: str, printed: str, why: str) -> Claim:

@@ -9,7 +9,7 @@ import pandas as pd
 from lib import metrics
 from lib.claims import paper_tables
 from lib.lab import plan, results
-from lib.reporting import tables
+from lib.metrics.formatting import number, with_interval
 
 NOT_RUN = "not run yet"
 WHERE = {
@@ -56,7 +56,7 @@ def mean_sd(values, digits: int = 3) -> str:
     never = f"none in {len(values) - len(finite)}" if len(finite) < len(values) else ""
     if not len(finite):
         return never or "-"
-    shown = tables.number(finite.mean(), digits)
+    shown = number(finite.mean(), digits)
     if len(finite) > 1:
         shown += f" ± {finite.std(ddof=1):.{digits}f}"
     return f"{shown}; {never}" if never else shown
@@ -204,7 +204,7 @@ def off_zero(found: pd.DataFrame) -> str:
     said = f"{len(off)} of {len(known)} intervals lie off zero; by chance 1 in 20 would"
     named = [
         f"{row.measure} {row.world} {row.algorithm} lr {row.rate:g}, {row.evaluated}, minus "
-        f"{row.against}: {tables.shown(metrics.Band(row.value, row.low, row.high), 3)}"
+        f"{row.against}: {with_interval(metrics.Band(row.value, row.low, row.high), 3)}"
         for row in off.itertuples()
     ]
     return "\n".join([said + (":" if named else "."), *(f"- {one}" for one in named)])
@@ -215,7 +215,7 @@ def difference_table(found: pd.DataFrame) -> pd.DataFrame:
     digits = dict.fromkeys(found["measure"], 3) | {"Tax_A": 2}
     shown = found.assign(
         shown=[
-            tables.shown(metrics.Band(row.value, row.low, row.high), digits[row.measure])
+            with_interval(metrics.Band(row.value, row.low, row.high), digits[row.measure])
             for row in found.itertuples()
         ],
         seeds=[_seeds(int(count), None) for count in found["seeds"]],

@@ -1,110 +1,21 @@
-"""What a batch shows: the claims its notebooks found, as a table, and one page with every figure.
+"""The pages about a batch: `claims.md`, and `report.html` with every claim, figure and failure."""
 
-A notebook states its claims by displaying an object whose outputs include the type
-``lib.claims.MIME``: a list of dictionaries of display strings, with the keys of :data:`COLUMNS`.
-"""
-
-import html
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import jinja2
-
-from lib.claims import MIME
 from lib.reporting.notebook_batch import Result
+from lib.reporting.notebook_claims import COLUMNS, claims_markdown, collect_claims, outputs
 from lib.reporting.notebook_parameters import read_notebook
-
-COLUMNS = {
-    "claim": "Claim",
-    "value": "Here",
-    "interval": "95 % interval",
-    "published": "Published",
-    "verdict": "Verdict",
-    "why": "Why",
-}
-"""Key of a claim's dictionary -> heading of its column."""
-
-BEGIN, END = "<!-- claims:begin -->", "<!-- claims:end -->"
+from lib.reporting.templates import render
 
 
-def collect_claims(notebooks: Iterable) -> tuple[list[dict], list[str]]:
-    """Every claim displayed in the executed notebooks at these paths, in order.
+def write_pages(results: Sequence[Result], out: str | Path) -> Path:
+    """Write `claims.md` and `report.html` about these results into the folder `out`.
 
-    Beside the claims comes a line for all that was left out: a notebook that cannot be read, and
-    what is displayed as a claim but is not one, each with its notebook and what it lacks.
-    """
-    claims, left_out = [], []
-    for notebook in map(Path, notebooks):
-        try:
-            outputs = _outputs(read_notebook(notebook).cells)
-        except ValueError as error:
-            left_out.append(str(error))
-            continue
-        for shown in (output["data"][MIME] for output in outputs if MIME in output.get("data", {})):
-            if not isinstance(shown, list):
-                left_out.append(
-                    f"{notebook.name}: expected a list of claims, found {_short(shown)}"
-                )
-                continue
-            for claim in shown:
-                if wrong := _lacking(claim):
-                    left_out.append(
-                        f"{notebook.name}: a claim must have a text for {', '.join(wrong)}, "
-                        f"found {_short(claim)}"
-                    )
-                else:
-                    claims.append({key: claim[key] for key in COLUMNS})
-    return claims, left_out
-
-
-def _lacking(claim):
-    texts = claim if isinstance(claim, dict) else {}
-    return [key for key in COLUMNS if not isinstance(texts.get(key), str)]
-
-
-def _short(value):
-    text = repr(value)
-    return text if len(text) <= 100 else f"{text[:100]}..."
-
-
-def claims_markdown(claims: Sequence[dict]) -> str:
-    """The claims as a Markdown table, a row each."""
-    rows = [list(COLUMNS.values()), ["---"] * len(COLUMNS)]
-    rows += [[_cell(claim[key]) for key in COLUMNS] for claim in claims]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-MARKUP = re.compile(r"[\\|`\[$&<>]|[*~](?=\S)|(?<![^\W_])_|_(?![^\W_])")
-"""Characters of a text that Markdown, as GitHub reads it, would take for marks where they stand.
-
-A star before a space and an underscore within a word open nothing: `k* = 3` and `Tax_S` stay.
-"""
-
-
-def _cell(text):
-    """The text, on one line, as Markdown that shows just it."""
-
-    def shown(mark):
-        return html.escape(mark[0]) if mark[0] in "&<>" else f"\\{mark[0]}"
-
-    return MARKUP.sub(shown, " ".join(text.split()))
-
-
-def with_claims(text: str, claims: Sequence[dict]) -> str:
-    """The Markdown ``text`` with the table of ``claims`` between its two markers."""
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise ValueError(f"the text must hold {BEGIN} and, after it, {END}, once each")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    return f"{before}{BEGIN}\n{claims_markdown(claims)}{END}{after}"
-
-
-def write_pages(results: Sequence[Result], out) -> Path:
-    """Write ``claims.md`` and ``report.html`` about these results into ``out``.
-
-    Returns the path of ``report.html``; its pictures are part of it. What was left out of the
-    claims is said there and on standard error.
+    Returns the path of `report.html`, which holds its pictures itself. Claims that cannot be read
+    are listed on that page and on standard error.
     """
     out = Path(out)
     written = [result.notebook for result in results if result.notebook.is_file()]
@@ -112,14 +23,8 @@ def write_pages(results: Sequence[Result], out) -> Path:
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
     _write(out / "claims.md", claims_markdown(claims))
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("batch_report.html").render(
+    page = render(
+        "batch_report.html",
         claims=claims,
         left_out=left_out,
         columns=COLUMNS,
@@ -131,11 +36,12 @@ def write_pages(results: Sequence[Result], out) -> Path:
 
 
 def _write(path, text):
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")  # JSON holds torn characters
+    # The JSON of a notebook may hold half a character (a lone surrogate), which is not UTF-8.
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def _section(result):
-    """What the page says of one result; a notebook that never got written has only its failure."""
+    """What the page shows of one result; a notebook that was never written has only its failure."""
     try:
         cells = read_notebook(result.notebook).cells
     except (FileNotFoundError, ValueError):  # never written, or torn when its worker was killed
@@ -150,37 +56,32 @@ def _section(result):
 
 
 def _figures(cells):
-    """Every picture among the cells' outputs, with the heading before it and its words."""
+    """Every picture among the cells' outputs, with the heading and the text before it."""
     figures = []
     for number, cell in enumerate(cells):
-        for output in _outputs([cell]):
+        for output in outputs([cell]):
             png = output.get("data", {}).get("image/png")
             if isinstance(png, str):
                 headings = [text for _, text in _headings(cells[:number])]
-                source = f"data:image/png;base64,{''.join(png.split())}"
                 figures.append(
                     {
-                        "source": source,
+                        "source": f"data:image/png;base64,{''.join(png.split())}",
                         "caption": headings[-1] if headings else "",
-                        "words": _words_before(cells[:number]),
+                        "words": _text_before(cells[:number]),
                     }
                 )
     return figures
 
 
-def _words_before(cells):
-    """The text, without marks, from the last heading to the end of these cells."""
-    told = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    told = re.split(r"^#{1,6}\s.*$", told, flags=re.MULTILINE)[-1]
-    return re.sub(r"(?<!\\)[*`]|\\(?=[*_`])", "", told).strip()
+def _text_before(cells) -> str:
+    """The text, without Markdown's marks, from the last heading to the end of these cells."""
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    text = re.split(r"^#{1,6}\s.*$", text, flags=re.MULTILINE)[-1]
+    return re.sub(r"(?<!\\)[*`]|\\(?=[*_`])", "", text).strip()
 
 
-def _outputs(cells):
-    return [output for cell in cells for output in cell.get("outputs", [])]
-
-
-def _headings(cells):
-    """(level, text without marks) of the Markdown headings in these cells."""
+def _headings(cells) -> Iterator[tuple[int, str]]:
+    """(level, text without Markdown's marks) of the headings in these cells."""
     for cell in cells:
         if cell.cell_type == "markdown":
             for marks, text in re.findall(r"^(#{1,6})\s+(.+?)\s*#*$", cell.source, re.MULTILINE):

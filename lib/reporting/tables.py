@@ -1,11 +1,17 @@
-"""What measured comparisons come to, as tables for people, and what to know before reading them."""
+"""Tables for people of what measured comparisons come to."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from lib import claims, metrics, outcomes
+from lib import claims, metrics
+from lib.metrics.formatting import (
+    crossover_with_interval,
+    decimals,
+    number,
+    with_interval,
+)
 
 
 def crossover_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
@@ -18,8 +24,8 @@ def crossover_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
             "pass@1 post": number(tax.coverage_post.at(1).value),
             f"pass@{K} base": number(tax.coverage_base.at(K).value),
             f"pass@{K} post": number(tax.coverage_post.at(K).value),
-            f"gap at {K}": shown(tax.gap.at(K)),
-            "k*": shown_crossover(tax.crossover) if K > 1 else "-",
+            f"gap at {K}": with_interval(tax.gap.at(K)),
+            "k*": crossover_with_interval(tax.crossover) if K > 1 else "-",
             "P(cross)": number(tax.crossover.probability, 2) if K > 1 else "-",
         },
     )
@@ -33,10 +39,10 @@ def tax_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
         lambda tax: {
             "A base": number(tax.A_base.at(K).value, 2) if K > 1 else "-",
             "A post": number(tax.A_post.at(K).value, 2) if K > 1 else "-",
-            f"Tax_A({K})": shown(tax.tax_A.at(K), 2) if K > 1 else "-",
+            f"Tax_A({K})": with_interval(tax.tax_A.at(K), 2) if K > 1 else "-",
             "S base": number(tax.S_base.at(K).value, 4),
             "S post": number(tax.S_post.at(K).value, 4),
-            f"Tax_S({K})": shown(tax.tax_S.at(K), 4),
+            f"Tax_S({K})": with_interval(tax.tax_S.at(K), 4),
         },
     )
 
@@ -85,7 +91,7 @@ def agreement_table(
 
 
 def _agreement(found: claims.Agreement) -> dict[str, str]:
-    digits = claims.decimals(found.low, found.high, 2)
+    digits = decimals(found.low, found.high, 2)
     ends = (number(end, digits) for end in (found.low, found.high))
     return {
         "Spearman": number(found.rho, 2),
@@ -119,46 +125,18 @@ def budget_table(tax: metrics.SharpeningTax) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "k": k,
-            "pass@k base": shown(tax.coverage_base.at(k)),
-            "pass@k post": shown(tax.coverage_post.at(k)),
-            "pass^k base": shown(tax.consistency_base.at(k)),
-            "pass^k post": shown(tax.consistency_post.at(k)),
-            "gap": shown(tax.gap.at(k)),
-            "Tax_A": shown(tax.tax_A.at(k), 2) if k > 1 else "-",  # 0 by definition, not measured
-            "Tax_S": shown(tax.tax_S.at(k), 4),
+            "pass@k base": with_interval(tax.coverage_base.at(k)),
+            "pass@k post": with_interval(tax.coverage_post.at(k)),
+            "pass^k base": with_interval(tax.consistency_base.at(k)),
+            "pass^k post": with_interval(tax.consistency_post.at(k)),
+            "gap": with_interval(tax.gap.at(k)),
+            "Tax_A": with_interval(tax.tax_A.at(k), 2)
+            if k > 1
+            else "-",  # 0 by definition, not measured
+            "Tax_S": with_interval(tax.tax_S.at(k), 4),
         }
         for k in budgets
     )
-
-
-def shown(band: metrics.Band, digits: int = 3) -> str:
-    """An estimate and its interval as text; a dash where it is undefined.
-
-    digits: decimals, or more where an end of the interval that is off zero would else be shown as
-    zero.
-
-    >>> shown(metrics.Band(0.0732, 0.0464, 0.1)), shown(metrics.Band(0.01, 0.0002, 0.019))
-    ('0.073 [0.046, 0.100]', '0.0100 [0.0002, 0.0190]')
-    """
-    if np.isnan(band.value):
-        return "-"
-    digits = claims.decimals(band.low, band.high, digits)
-    value, low, high = (number(part, digits) for part in band)
-    return value if np.isnan(band.low) else f"{value} [{low}, {high}]"
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number as text; a dash where it is undefined, and no minus before a zero."""
-    if np.isnan(value):
-        return "-"
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
-
-
-def shown_crossover(found: metrics.Crossover) -> str:
-    """k* and its interval as text, none for nowhere within K."""
-    text = [f"{k:.0f}" if np.isfinite(k) else "none" for k in found[:3]]
-    return text[0] if np.isnan(found.low) else f"{text[0]} [{text[1]}, {text[2]}]"
 
 
 def _by_comparison(studies, columns) -> pd.DataFrame:
@@ -166,48 +144,3 @@ def _by_comparison(studies, columns) -> pd.DataFrame:
         {"benchmark": one.comparison.benchmark, "pair": one.comparison.pair, **columns(one.tax)}
         for one in studies
     )
-
-
-def remarks(studies: Sequence[claims.Study]) -> list[str]:
-    """What a reader must know of the data: undefined values, dropped tasks, missing attempts ...
-
-    One line each, none twice.
-    """
-    lines = []
-    for comparison, tax in studies:
-        lines += tax.notes
-        about = "" if len(studies) == 1 else f"{comparison.label}: "
-        lines += [about + line for line in doubts(comparison, tax.K) + dropped(comparison)]
-    return list(dict.fromkeys(lines))
-
-
-def doubts(comparison: outcomes.Comparison, K: int) -> list[str]:
-    """Unequal and missing attempts of a comparison, one line each."""
-    found = []
-    for arm, cell in (("base", comparison.base), ("post", comparison.post)):
-        n, names = np.asarray(cell.n), cell.names
-        if n.min() != n.max():
-            shortest = f", the fewest at {names[int(n.argmin())]!r}" if names else ""
-            found.append(
-                f"{arm}: tasks have {n.min()} to {n.max()} scored attempts{shortest}; all weigh "
-                f"the same, and budgets end at K = {K}"
-            )
-        if missing := comparison.missing[arm]:
-            scored = int(np.sum(n if cell.tasks is None else n * cell.tasks))
-            found.append(
-                f"{arm}: attempts without a score, neither success nor failure: {missing} "
-                f"of {scored + missing}, so {scored / (scored + missing):.1%} were scored"
-            )
-    most = {"base": np.max(comparison.base.n), "post": np.max(comparison.post.n)}
-    if most["base"] != most["post"]:
-        found.append(f"attempts a task differ: base {most['base']}, post {most['post']}")
-    return found
-
-
-def dropped(comparison: outcomes.Comparison) -> list[str]:
-    """Tasks left out of a comparison, a line a reason."""
-    return [
-        f"left out, {why} in {arm}: {', '.join(rows['task'][:10])}"
-        + (f" and {len(rows) - 10} more tasks" if len(rows) > 10 else "")
-        for (arm, why), rows in comparison.dropped.groupby(["arm", "why"])
-    ]

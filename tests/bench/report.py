@@ -51,7 +51,7 @@ def page_of(rows) -> float:
         files = [Path(folder) / f"{arm}.jsonl" for arm in SHAPES]
         for arm, file in zip(SHAPES, files, strict=True):
             file.write_text("".join(json.dumps(row) + "\n" for row in rows(rng, arm)))
-        return seconds(lambda: comparison_report.write_report(*files, out=Path(folder) / "out"))
+        return seconds(lambda: comparison_report.compare(*files, out=Path(folder) / "out"))
 
 
 def by_task() -> float:

@@ -13,8 +13,9 @@ from markdown_it import MarkdownIt
 
 from lib.__main__ import main
 from lib.claims import MIME
-from lib.reporting.batch_report import claims_markdown, collect_claims, with_claims, write_pages
+from lib.reporting.batch_report import write_pages
 from lib.reporting.notebook_batch import Entry, Failure, Result, as_entries, read_batch, run_batch
+from lib.reporting.notebook_claims import claims_markdown, collect_claims, with_claims
 from lib.reporting.notebook_parameters import known_parameters, literal, parameterised
 
 CLAIM = {
@@ -361,19 +362,19 @@ def test_claims_are_collected_in_order(tmp_path):
 @pytest.mark.parametrize(
     ("shown", "said"),
     [
-        ([CLAIM | {"value": 0.3}], "a claim must have a text for value, found {'claim'"),
+        ([CLAIM | {"value": 0.3}], "expected a claim with a text for value, got {'claim'"),
         (
             [{}],
-            "a claim must have a text for claim, value, interval, published, verdict, why, found",
+            "expected a claim with a text for claim, value, interval, published, verdict, why, got",
         ),
         (
             ["one"],
-            "a claim must have a text for claim, value, interval, published",
+            "expected a claim with a text for claim, value, interval, published",
         ),
-        ([[CLAIM]], "a claim must have a text"),
-        (CLAIM, "expected a list of claims, found {'claim'"),
-        ("text", "expected a list of claims, found 'text'"),
-        (None, "expected a list of claims, found None"),
+        ([[CLAIM]], "expected a claim with a text"),
+        (CLAIM, "expected a list of claims, got {'claim'"),
+        ("text", "expected a list of claims, got 'text'"),
+        (None, "expected a list of claims, got None"),
     ],
 )
 def test_what_is_no_claim_is_left_out_and_said(tmp_path, capsys, shown, said):
