@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from lib import ROOT
+from lib.advantage import selection as selectors
 from lib.claims import MIME
-from lib.lab import plan, results, selectors
+from lib.lab import plan, results
 from lib.reporting.notebook_parameters import known_parameters
 
 FIRST, SECOND = (

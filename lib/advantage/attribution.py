@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lib import ROOT, located, metrics
-from lib.lab.selectors import Cell, step_scores
+from lib.advantage.selection import Cell, step_scores
 from lib.metrics.formatting import side, signed_with_interval
 
 WHO_AND_WHEN = ROOT / "data" / "whoandwhen"

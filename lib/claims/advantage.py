@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from lib import metrics
+from lib.advantage.selection import BUDGET, PROGRESS, Cell, lead, select, selectors
 from lib.claims import paper_tables
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
-from lib.lab.selectors import BUDGET, PROGRESS, Cell, lead, select, selectors
 
 RIVAL = "policy log-prob"
 OTHER = "other models and tasks"

@@ -114,7 +114,7 @@ class Pilots:
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Attempts by `sampler`, every step scored by `policy` and its base (`lib.lab.scoring`)."""
+    """Attempts by `sampler`, every step scored by `policy` and its base (`lib.lab.scores`)."""
 
     policy: Run
     sampler: Base | Run

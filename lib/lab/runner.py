@@ -17,7 +17,8 @@ import pandas as pd
 import torch
 
 from lib.generation import load
-from lib.lab import lake, plan, scoring
+from lib.lab import lake, plan
+from lib.lab import scores as scoring
 from lib.lab.evaluation import evaluate, in_lots, open_policy, write_table
 from lib.lab.pilots import compare
 from lib.lab.plan import BUILD, DATA, Base, Lake, Pilots, Run, Scores, Work

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from lib.lab import plan, selectors
+from lib.advantage import selection as selectors
+from lib.lab import plan
 from lib.lab.scored import MERGES
 
 POLICY = plan.Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0)

@@ -7,7 +7,7 @@ from lib import claims, metrics
 from lib.advantage import attribution
 from lib.envs.sokoban import Sokoban
 from lib.trajectories.schema import Message
-from tests import scored_cells
+from tests import scored_attempts
 
 WORLD = Sokoban("test", 8)
 
@@ -118,7 +118,7 @@ def test_logs_without_scores_are_said_to_have_none():
 
 
 def test_the_decisive_step_of_the_lab_is_found_where_the_advantage_falls():
-    cell = scored_cells.cell()
+    cell = scored_attempts.cell()
     found = attribution.in_sokoban(cell, n_boot=100).set_index(["scorer", "rule"])["accuracy"]
     for rule in ("lowest score", "sharpest drop"):
         assert found["progress advantage", rule] == 1

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from lib import claims, plotting
-from lib.lab import plan, scoring, selectors
+from lib.advantage import selection as selectors
+from lib.lab import plan
 from lib.lab import scored as scored_tables
-from tests import scored_cells
+from lib.lab import scores as scoring
+from tests import scored_attempts
 
-CELL = scored_cells.cell()
+CELL = scored_attempts.cell()
 
 
 def test_a_table_of_scores_is_read_as_it_was_written():
@@ -21,34 +23,34 @@ def test_a_table_of_scores_is_read_as_it_was_written():
 
 
 def test_attempts_without_an_outcome_are_left_out_and_counted():
-    table = scored_cells.table()
+    table = scored_attempts.table()
     table.loc[[3, 7], "passed"] = None
     cell = selectors.cells(table)[0]
     assert (len(cell.table), len(cell.scored), cell.left_out) == (46, 46, 2)
 
 
 def test_cells_are_named_by_whose_attempts_they_hold():
-    table = scored_cells.table()
+    table = scored_attempts.table()
     found = [selectors.cells(table.assign(by=by))[0].label for by in (
-        scored_cells.POLICY.name, "sokoban-0.25M-base-85", "sokoban-1M-base-85"
+        scored_attempts.POLICY.name, "sokoban-0.25M-base-85", "sokoban-1M-base-85"
     )]  # fmt: skip
     assert found == ["sokoban: post-trained", "sokoban: base", "sokoban: base of 1M"]
 
 
 def test_one_world_in_the_place_of_a_list_is_refused():
     with pytest.raises(TypeError, match=r"worlds is 'desk': expected a list, \['desk'\]"):
-        selectors.cells(scored_cells.table(), "desk")
+        selectors.cells(scored_attempts.table(), "desk")
 
 
 def test_settings_that_share_their_attempts_are_told():
-    one = scored_cells.cell()
+    one = scored_attempts.cell()
     said = selectors.attempts_in_words([one, one])
     assert said.startswith("2 settings of 1 sets of attempts; the same attempts")
     assert selectors.attempts_in_words([one]) == "1 settings of 1 sets of attempts"
 
 
 def test_what_is_planned_and_not_there_is_named():
-    names = selectors.absent(scored_cells.table())
+    names = selectors.absent(scored_attempts.table())
     assert len(names) == len(plan.SCORES) - 1
     assert plan.SCORES[0].name not in names
 
@@ -61,7 +63,7 @@ def test_progress_advantage_picks_what_it_prefers():
 
 
 def test_standings_count_the_cells_in_which_progress_advantage_does_better():
-    cells = {"right": CELL, "wrong": scored_cells.cell(right=False)}
+    cells = {"right": CELL, "wrong": scored_attempts.cell(right=False)}
     found = {
         name: {
             selector: selectors.select(cell, scores, [1, 4], 100, 0)
@@ -127,7 +129,7 @@ def test_two_attempts_are_of_one_task():
 
 @pytest.mark.parametrize(("right", "expected"), [(True, "holds"), (False, "contradicted")])
 def test_claims_follow_from_the_scores(right, expected):
-    found = claims.advantage_claims([scored_cells.cell(right=right)], 4, n_boot=100)
+    found = claims.advantage_claims([scored_attempts.cell(right=right)], 4, n_boot=100)
     assert [claim.verdict for claim in found] == [expected] * 4
 
 

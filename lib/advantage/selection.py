@@ -1,6 +1,6 @@
 """What the scored attempts of the lab come to: selectors, aggregations, references, early warning.
 
-Everything here reads the table that `lib.lab.scoring` writes, a `Cell` at a time: attempts of one
+Everything here reads the table that `lib.lab.scores` writes, a `Cell` at a time: attempts of one
 sampler, scored by one policy.
 """
 
