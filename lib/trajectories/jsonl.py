@@ -7,7 +7,7 @@ dies can tear the last line only: readers drop that line with a warning, and
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import json
 import os
 import warnings
@@ -16,6 +16,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lib.trajectories import storage
 from lib.trajectories.schema import (
     Message,
     Rollout,
@@ -242,17 +243,17 @@ class LineWriter:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            raise TrajectoryError(
-                f"{self.path} is being written by another process; wait for it, or choose "
-                "another file"
-            ) from error
-        mend(self.path)
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(storage.lock(self.path))
+            except storage.LockedError as error:
+                raise TrajectoryError(
+                    f"{self.path} is being written by another process; wait for it, or choose "
+                    "another file"
+                ) from error
+            self._file = stack.enter_context(open(self.path, "ab", buffering=0))
+            mend(self.path)
+            self._held = stack.pop_all()
 
     def write_line(self, line: bytes) -> None:
         """Append one line, its line break included."""
@@ -266,8 +267,8 @@ class LineWriter:
             raise
 
     def close(self) -> None:
-        """Release the file."""
-        self._file.close()
+        """Close the file and release its lock."""
+        self._held.close()
 
     def __enter__(self):
         return self

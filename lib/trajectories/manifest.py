@@ -1,15 +1,14 @@
 """The manifest of a collection: every setting that matters, which no later run may change."""
 
-import fcntl
 import json
-import os
 import platform
-import time
 import warnings
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from lib.trajectories import storage
 
 VERSION = 2
 PACKAGES = ("sharpening-lab", "torch", "transformers", "tokenizers")
@@ -27,7 +26,7 @@ def agree(path: Path, settings: Mapping[str, Any]) -> None:
     wanted = _flat({"version": VERSION, **settings})
     versions = _versions()
     text = json.dumps(wanted | {"versions": versions}, indent=1, sort_keys=True) + "\n"
-    there = _parse(path, write_once(path, text))
+    there = _parse(path, storage.write_once(path, text))
     then = there.pop("versions", {})
     _refuse_other(path, there, wanted, wanted.keys() | there.keys())
     # Another version of a package means to compute the same, up to rounding: to refuse it would
@@ -90,25 +89,6 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     except ValueError as reason:
         error = reason
     raise CollectionError(f"{path}: not JSON ({error}). Mend it, or choose another folder.")
-
-
-def write_once(path: Path, text: str) -> str:
-    """Write a new file and return what it holds; of writers that come together one succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-    part.write_text(text, encoding="utf-8")
-    try:
-        os.link(part, path)  # unlike a rename it replaces nothing, and no half of it is ever there
-    except FileExistsError:
-        pass
-    except OSError:  # a file system without hard links
-        with path.with_name(f".{path.name}.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not path.exists():
-                os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path.read_text(encoding="utf-8")
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
