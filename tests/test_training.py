@@ -16,10 +16,10 @@ from lib.ptgs import PTGS, MissingTemperature
 from lib.rollouts.policies import LocalPolicy
 from lib.training import (
     Diverged,
-    Fixed,
-    Shuffled,
-    Tempered,
-    Yoked,
+    FixedTemperature,
+    PTGSSchedule,
+    ShuffledSchedule,
+    YokedSchedule,
     checkpoints,
     defaults,
     read_log,
@@ -49,13 +49,13 @@ def base():
     return lettered.base()
 
 
-def run(base, out, sampler=None, world=WORLD, algorithm="grpo", **changes):
+def run(base, out, schedule=None, world=WORLD, algorithm="grpo", **changes):
     """Train a copy of the base; the model and the step log."""
     options = {key: changes.pop(key) for key in ("checkpoint_every",) if key in changes}
     settings = defaults(algorithm, **{**SMALL, "learning_rate": 1e-3, **changes})
-    sampler, model = sampler or Fixed(1.0), copy.deepcopy(base)
+    schedule, model = schedule or FixedTemperature(1.0), copy.deepcopy(base)
     language = lettered.TOKENIZER, lettered.PROMPT_FORMAT
-    log = train(model, *language, world, world.tasks(), settings, sampler, out, **options)
+    log = train(model, *language, world, world.tasks(), settings, schedule, out, **options)
     return model, log
 
 
@@ -288,7 +288,7 @@ def test_a_policy_learns(base, tmp_path, algorithm):
 
 
 def test_the_step_log_tells_the_temperatures(base, tmp_path):
-    _, log = run(base, tmp_path, Tempered(PTGS()))
+    _, log = run(base, tmp_path, PTGSSchedule(PTGS()))
     assert log == read_log(tmp_path / "steps.jsonl")
     for line in log:
         heats = [group["temperature"] for group in line["groups"]]
@@ -302,7 +302,7 @@ def test_the_step_log_tells_the_temperatures(base, tmp_path):
 
 def test_every_group_is_observed_before_the_filter(base, tmp_path):
     ptgs = PTGS(gamma=0.5)
-    _, log = run(base, tmp_path, Tempered(ptgs), learning_rate=1e-9)
+    _, log = run(base, tmp_path, PTGSSchedule(ptgs), learning_rate=1e-9)
     assert any(line["kept"] < 1 for line in log)
     expected = {}
     for line in log:
@@ -342,7 +342,7 @@ def test_attempts_that_could_not_be_graded_count_neither_way(base, tmp_path):
             return episode
 
     ptgs = PTGS(gamma=1)
-    _, log = run(base, tmp_path, Tempered(ptgs), world=Broken())
+    _, log = run(base, tmp_path, PTGSSchedule(ptgs), world=Broken())
     assert {line["ungraded"] for line in log} == {3}
     assert {group["rollouts"] for line in log for group in line["groups"]} == {3}
     assert sum(map(sum, ptgs.counts.values())) == 6 * 9
@@ -404,7 +404,7 @@ def test_log_probs_that_disagree_are_a_bug_at_first_and_a_divergence_later(
         run(base, tmp_path / "later", Stopping(PTGS()), checkpoint_every=0)
     monkeypatch.setattr("lib.training.loop.LARGEST_GAP", -1.0)
     with pytest.raises(Diverged, match=r"step 5: a log-prob of the update is .* has diverged"):
-        run(base, tmp_path / "later", Tempered(PTGS()))
+        run(base, tmp_path / "later", PTGSSchedule(PTGS()))
 
 
 @pytest.mark.parametrize("finish", ["context", "stop"])
@@ -419,7 +419,7 @@ def test_an_attempt_that_was_cut_has_no_return_unless_its_world_told_one(finish)
 
 
 def test_attempts_that_were_cut_have_failed_and_teach_no_return(base, tmp_path):
-    _, log = run(base, tmp_path, Tempered(PTGS(gamma=1)), max_turns=1, reward="return", steps=2)
+    _, log = run(base, tmp_path, PTGSSchedule(PTGS(gamma=1)), max_turns=1, reward="return", steps=2)
     for line in log:
         solved = sum(group["successes"] for group in line["groups"])
         assert line["ungraded"] == 12 - solved > 0
@@ -497,7 +497,7 @@ class Killed(BaseException):
     pass
 
 
-class Stopping(Tempered):
+class Stopping(PTGSSchedule):
     """PTGS that is stopped at the beginning of a step."""
 
     def assign(self, step, total, tasks):
@@ -509,13 +509,13 @@ class Stopping(Tempered):
 @pytest.mark.parametrize(("algorithm", "warmup"), [("grpo", 0), ("ppo", 2), ("ppo", 5)])
 def test_a_stopped_run_ends_as_it_would_have(base, tmp_path, algorithm, warmup):
     changes = {"algorithm": algorithm, "critic_warmup": warmup}
-    whole, log = run(base, tmp_path / "whole", Tempered(PTGS()), **changes)
+    whole, log = run(base, tmp_path / "whole", PTGSSchedule(PTGS()), **changes)
     out = tmp_path / "stopped"
     with pytest.raises(Killed):
         run(base, out, Stopping(PTGS()), checkpoint_every=0, **changes)
     with (out / "steps.jsonl").open("a") as file:  # a kill may come before the next checkpoint
         file.write(json.dumps({"step": 5, "success": 9}) + '\n{"step": 6, "succ')
-    model, again = run(base, out, Tempered(PTGS()), **changes)
+    model, again = run(base, out, PTGSSchedule(PTGS()), **changes)
     assert without_seconds(again) == without_seconds(log)
     for mine, theirs in zip(model.parameters(), whole.parameters(), strict=True):
         assert torch.equal(mine, theirs)
@@ -558,10 +558,10 @@ DAMAGES = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_file_of_a_run_is_named(base, tmp_path, name):
-    run(base, tmp_path, Tempered(PTGS()))
+    run(base, tmp_path, PTGSSchedule(PTGS()))
     (tmp_path / name).write_text(DAMAGES[name])
     with pytest.raises(ValueError, match=rf"{name} is damaged .*choose another folder"):
-        run(base, tmp_path, Tempered(PTGS()))
+        run(base, tmp_path, PTGSSchedule(PTGS()))
 
 
 @pytest.mark.parametrize("damage", [lambda one: one[:1], lambda one: one * np.nan])
@@ -636,9 +636,9 @@ def test_another_setting_in_the_same_folder_is_refused(base, tmp_path):
     with pytest.raises(ValueError, match=r"begun with settings clip_low = 0.2, now it is 0.1"):
         run(base, tmp_path, clip_low=0.1)
     with pytest.raises(ValueError, match=r"begun with sampler temperature = 1.0, now it is 0.5"):
-        run(base, tmp_path, Fixed(0.5))
+        run(base, tmp_path, FixedTemperature(0.5))
     with pytest.raises(ValueError, match=r"begun with sampler = 'fixed', now it is 'ptgs': choose"):
-        run(base, tmp_path, Tempered(PTGS()))
+        run(base, tmp_path, PTGSSchedule(PTGS()))
 
 
 def test_a_run_that_is_to_be_longer_is_told_why_it_cannot(base, tmp_path):
@@ -685,10 +685,10 @@ def write_log(path, heats):
 @pytest.mark.parametrize("value", ["1", None, 0, -1, np.nan, np.inf, [1.0]])
 def test_a_temperature_that_is_none_is_named(value):
     with pytest.raises(ValueError, match=r"temperature is .*: it must be a finite number above 0"):
-        Fixed(value)
+        FixedTemperature(value)
 
 
-@pytest.mark.parametrize("arm", [Yoked, Shuffled])
+@pytest.mark.parametrize("arm", [YokedSchedule, ShuffledSchedule])
 def test_a_log_that_is_a_folder_or_not_there_is_named(tmp_path, arm):
     with pytest.raises(
         FileNotFoundError, match=r"it is a folder, give the file in it.*steps.jsonl"
@@ -698,7 +698,7 @@ def test_a_log_that_is_a_folder_or_not_there_is_named(tmp_path, arm):
         arm(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("arm", [Yoked, Shuffled])
+@pytest.mark.parametrize("arm", [YokedSchedule, ShuffledSchedule])
 def test_what_a_control_replays_is_a_setting(tmp_path, arm):
     one, same, other = (
         arm(write_log(tmp_path / name, heats)).settings
@@ -721,14 +721,14 @@ def test_what_a_control_replays_is_a_setting(tmp_path, arm):
 def test_a_bad_line_of_a_log_is_named(tmp_path, line, said):
     (tmp_path / "log").write_text(line + "\n")
     with pytest.raises(ValueError, match=said):
-        Yoked(tmp_path / "log")
+        YokedSchedule(tmp_path / "log")
 
 
 def test_the_controls_take_their_heat_from_the_run_of_the_same_seed(base, tmp_path):
-    _, log = run(base, tmp_path / "ptgs", Tempered(PTGS()))
+    _, log = run(base, tmp_path / "ptgs", PTGSSchedule(PTGS()))
     path = tmp_path / "ptgs" / "steps.jsonl"
-    _, yoked = run(base, tmp_path / "yoked", Yoked(path))
-    _, shuffled = run(base, tmp_path / "shuffled", Shuffled(path))
+    _, yoked = run(base, tmp_path / "yoked", YokedSchedule(path))
+    _, shuffled = run(base, tmp_path / "shuffled", ShuffledSchedule(path))
 
     def heats(line):
         return [group["temperature"] for group in line["groups"]]
@@ -740,8 +740,8 @@ def test_the_controls_take_their_heat_from_the_run_of_the_same_seed(base, tmp_pa
 
 
 def test_a_control_refuses_a_run_with_other_tasks(base, tmp_path):
-    run(base, tmp_path, Tempered(PTGS()))
-    yoked = Yoked(tmp_path / "steps.jsonl")
+    run(base, tmp_path, PTGSSchedule(PTGS()))
+    yoked = YokedSchedule(tmp_path / "steps.jsonl")
     with pytest.raises(ValueError, match=r"has 6 steps, this run 7: .* finished PTGS run"):
         yoked.check([["a1"]] * 7)
     with pytest.raises(ValueError, match=r"same seed, pool and groups"):

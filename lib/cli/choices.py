@@ -165,16 +165,18 @@ def make_sampler(arguments):
             "leave it out"
         )
     if arguments.sampler == "fixed":
-        return training.Fixed(arguments.temperature)
+        return training.FixedTemperature(arguments.temperature)
     if arguments.sampler == "ptgs":
-        return training.Tempered(PTGS(t_ref=arguments.temperature, seed=arguments.seed, **shape))
+        return training.PTGSSchedule(
+            PTGS(t_ref=arguments.temperature, seed=arguments.seed, **shape)
+        )
     if arguments.log is None:
         raise ValueError(
             f"--sampler {arguments.sampler} replays a PTGS run: give --log RUN/steps.jsonl"
         )
     if arguments.sampler == "yoked":
-        return training.Yoked(arguments.log)
-    return training.Shuffled(arguments.log, arguments.seed)
+        return training.YokedSchedule(arguments.log)
+    return training.ShuffledSchedule(arguments.log, arguments.seed)
 
 
 def server_policy(arguments):

@@ -114,7 +114,7 @@ def run(
     of the groups' rewards up to that step, by which GRPO divides.
     """
     from lib.generation import load
-    from lib.training import Fixed, defaults, train
+    from lib.training import FixedTemperature, defaults, train
 
     world = FadingLake()
     model, tokenizer = load(base)
@@ -129,7 +129,7 @@ def run(
             world,
             world.tasks(),
             settings,
-            Fixed(1.0),
+            FixedTemperature(1.0),
             out / f"{last}",
             progress=False,
         )

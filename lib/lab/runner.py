@@ -25,7 +25,16 @@ from lib.lab.plan import BUILD, DATA, Base, Lake, Pilots, Run, Scores, Work
 from lib.lab.results import RUN
 from lib.ptgs import PTGS
 from lib.rollouts.prompts.word_language import WordLanguage
-from lib.training import Fixed, Sampler, Settings, Shuffled, Tempered, Yoked, defaults, train
+from lib.training import (
+    FixedTemperature,
+    PTGSSchedule,
+    Settings,
+    ShuffledSchedule,
+    TemperatureSchedule,
+    YokedSchedule,
+    defaults,
+    train,
+)
 from lib.training.pretraining import STAGES, new_model, pretrain
 
 T_REF = 1.0
@@ -211,18 +220,18 @@ def settings_of(run: Run, **changes) -> Settings:
     )
 
 
-def sampler_of(run: Run, folder: Path = BUILD) -> Sampler:
+def sampler_of(run: Run, folder: Path = BUILD) -> TemperatureSchedule:
     """The temperatures of a run; folder: where the run whose it replays has its folder."""
     if run.sampler == "fixed":
-        return Fixed(T_REF)
+        return FixedTemperature(T_REF)
     if run.sampler == "ptgs":
         arguments = plan.PTGS.get((run.world, run.algorithm), {})
-        return Tempered(PTGS(seed=run.seed, **arguments))
+        return PTGSSchedule(PTGS(seed=run.seed, **arguments))
     log = folder / run.replays.name / "steps.jsonl"
     if not log.exists():
         log.parent.mkdir(parents=True, exist_ok=True)
         _replace(log, _written_log(run.replays))
-    return Yoked(log) if run.sampler == "yoked" else Shuffled(log, seed=run.seed)
+    return YokedSchedule(log) if run.sampler == "yoked" else ShuffledSchedule(log, seed=run.seed)
 
 
 def _written_log(run: Run) -> str:

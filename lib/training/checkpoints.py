@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from lib.training.learners import Learner
-from lib.training.temperature_schedules import Sampler, read_log, read_run
+from lib.training.temperature_schedules import TemperatureSchedule, read_log, read_run
 from lib.trajectories.manifest import write_once
 
 
@@ -109,7 +109,7 @@ def _given_up(out: Path) -> ValueError:
     return ValueError(f"{out}: another process has just given this run up, try again")
 
 
-def save(out: Path, step: int, learner: Learner, sampler: Sampler) -> None:
+def save(out: Path, step: int, learner: Learner, schedule: TemperatureSchedule) -> None:
     """Keep the state after a step in place of the last one; a kill leaves one of the two."""
     part = out / f"part-{os.getpid()}"
     shutil.rmtree(part, ignore_errors=True)
@@ -118,7 +118,7 @@ def save(out: Path, step: int, learner: Learner, sampler: Sampler) -> None:
         tensors = {key: value.detach().contiguous() for key, value in parameters.items()}
         save_file(tensors, part / f"{name}.safetensors")
         torch.save(optimizer.state_dict(), part / f"{name}.optimizer.pt")
-    (part / "sampler.json").write_text(json.dumps(sampler.state()), encoding="utf-8")
+    (part / "sampler.json").write_text(json.dumps(schedule.state()), encoding="utf-8")
     new = out / f"checkpoint-{step:06}"
     shutil.rmtree(new, ignore_errors=True)
     os.replace(part, new)
@@ -127,7 +127,7 @@ def save(out: Path, step: int, learner: Learner, sampler: Sampler) -> None:
             shutil.rmtree(old)
 
 
-def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
+def restore(out: Path, learner: Learner, schedule: TemperatureSchedule) -> int:
     """Go on from the last checkpoint: its step, or 0 if there is none.
 
     The step log is cut back to that step, and what a kill left half written is removed. Raises
@@ -162,7 +162,7 @@ def restore(out: Path, learner: Learner, sampler: Sampler) -> int:
                 _check_moments(state, parameters, trained)
                 optimizer.load_state_dict({"state": state, "param_groups": settings})
         with _whole(kept[-1] / "sampler.json") as path:
-            sampler.restore(json.loads(path.read_text(encoding="utf-8")))
+            schedule.restore(json.loads(path.read_text(encoding="utf-8")))
         for old in kept[:-1]:  # a kill came before its removal
             shutil.rmtree(old)
     _replace(log, "".join(map(as_line, lines)))

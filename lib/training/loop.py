@@ -1,4 +1,4 @@
-"""The loop: rollouts at each group's temperature, what the sampler learns, what the policy does."""
+"""The loop: rollouts at each group's temperature, what the schedule learns, then the policy."""
 
 import contextlib
 import copy
@@ -28,7 +28,7 @@ from lib.training.learners import Diverged, make_learner
 from lib.training.objectives import kept_groups
 from lib.training.scoring import Scores, score
 from lib.training.settings import Settings
-from lib.training.temperature_schedules import Sampler, read_log
+from lib.training.temperature_schedules import TemperatureSchedule, read_log
 from lib.trajectories.schema import Rollout, RolloutKey
 
 MEASURED = 4
@@ -44,7 +44,7 @@ def train(
     environment: Environment,
     tasks: Sequence[str],
     settings: Settings,
-    sampler: Sampler,
+    schedule: TemperatureSchedule,
     out: str | Path,
     *,
     checkpoint_every: float = 60.0,
@@ -69,7 +69,7 @@ def train(
             f"{settings.groups} groups a step from a pool of {len(tasks)} tasks: give more tasks"
         )
     steps = range(1, settings.steps + 1)
-    sampler.check([choose_tasks(tasks, settings.groups, step, settings.seed) for step in steps])
+    schedule.check([choose_tasks(tasks, settings.groups, step, settings.seed) for step in steps])
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     inner.eval()  # dropout would make the update's log-probs differ from those sampled
     start = _Start(model)
@@ -77,7 +77,7 @@ def train(
         out,
         {
             "settings": settings.as_json(),
-            "sampler": sampler.settings,
+            "sampler": schedule.settings,
             "start": {
                 "weights": fingerprint(inner),
                 "tokenizer": tokenizer_digest(tokenizer),
@@ -87,9 +87,9 @@ def train(
             | dict(getattr(environment, "settings", {})),
         },
     )
-    run = _Run(inner, start, tokenizer, prompt_format, environment, tasks, settings, sampler)
+    run = _Run(inner, start, tokenizer, prompt_format, environment, tasks, settings, schedule)
     with checkpoints.alone(out):
-        done = checkpoints.restore(out, run.learner, sampler)
+        done = checkpoints.restore(out, run.learner, schedule)
         saved = time.monotonic()
         bar = tqdm(
             total=settings.steps,
@@ -103,7 +103,7 @@ def train(
                 log.write(checkpoints.as_line(entry))
                 log.flush()
                 if time.monotonic() - saved >= checkpoint_every or step == settings.steps:
-                    checkpoints.save(out, step, run.learner, sampler)
+                    checkpoints.save(out, step, run.learner, schedule)
                     saved = time.monotonic()
                 bar.set_postfix(success=f"{entry['success'] or 0:.2f}", refresh=False)
                 bar.update()
@@ -114,19 +114,19 @@ class _Run:
     """All that a step needs."""
 
     def __init__(
-        self, model, start, tokenizer, prompt_format, environment, tasks, settings, sampler
+        self, model, start, tokenizer, prompt_format, environment, tasks, settings, schedule
     ):
         self.model, self.start, self.environment = model, start, environment
-        self.tasks, self.settings, self.sampler = tasks, settings, sampler
+        self.tasks, self.settings, self.schedule = tasks, settings, schedule
         self.engine, self.prompt_format = Engine(model, tokenizer), prompt_format
         self.sampling = Sampling(temperature=settings.t_ref, max_new_tokens=settings.max_new_tokens)
         self.learner = make_learner(model, settings)
 
     def step(self, step: int) -> dict[str, Any]:
-        """Roll out, let the sampler learn, then the policy; the step log's entry."""
+        """Roll out, let the schedule observe, then the policy; the step log's entry."""
         began = time.perf_counter()
         tasks = choose_tasks(self.tasks, self.settings.groups, step, self.settings.seed)
-        heats = self.sampler.assign(step, self.settings.steps, tasks)
+        heats = self.schedule.assign(step, self.settings.steps, tasks)
         policy = LocalPolicy(self.engine, self.prompt_format, self.sampling, name="policy")
         try:
             groups = roll_out_groups(policy, self.environment, tasks, heats, self.settings, step)
@@ -135,7 +135,7 @@ class _Run:
                 raise  # of weights that came so
             raise Diverged(step, str(error), self.settings.learning_rate) from error
         rows = [rollout for group in groups for rollout in group]
-        self.sampler.observe([row.task for row in rows], [row.passed for row in rows])
+        self.schedule.observe([row.task for row in rows], [row.passed for row in rows])
         rolled = time.perf_counter()
 
         graded = [[row for row in group if has_reward(row, self.settings)] for group in groups]

@@ -12,7 +12,7 @@ import numpy as np
 from lib.ptgs import PTGS
 
 
-class Sampler(Protocol):
+class TemperatureSchedule(Protocol):
     """One arm; ``settings`` names it and all its arguments as JSON values."""
 
     settings: dict[str, Any]
@@ -47,7 +47,7 @@ class _Stateless:
         pass
 
 
-class Fixed(_Stateless):
+class FixedTemperature(_Stateless):
     """Every group at one temperature; at the mean of a PTGS run it is the matched constant."""
 
     def __init__(self, temperature: float = 1.0):
@@ -60,7 +60,7 @@ class Fixed(_Stateless):
         return [self.temperature] * len(tasks)
 
 
-class Tempered:
+class PTGSSchedule:
     """PTGS: each group at the temperature of its own task."""
 
     def __init__(self, ptgs: PTGS):
@@ -137,7 +137,7 @@ class _Replayed(_Stateless):
         return [group["temperature"] for group in self.groups[step]]
 
 
-class Yoked(_Replayed):
+class YokedSchedule(_Replayed):
     """Every group at the mean temperature of that step: as much heat, spread over all alike."""
 
     def __init__(self, log: str | Path):
@@ -148,7 +148,7 @@ class Yoked(_Replayed):
         return [float(np.mean(self._temperatures(step, tasks)))] * len(tasks)
 
 
-class Shuffled(_Replayed):
+class ShuffledSchedule(_Replayed):
     """The temperatures of that step permuted over its groups: as much and as spread, not aimed."""
 
     def __init__(self, log: str | Path, seed: int = 0):
@@ -210,7 +210,7 @@ def _step(path: Path, number: int, line: bytes) -> dict[str, Any]:
 def _groups(path: Path, number: int, line: dict[str, Any]) -> list[dict[str, Any]]:
     try:
         for group in line["groups"]:
-            Fixed(group["temperature"])  # which checks it
+            FixedTemperature(group["temperature"])  # which checks it
             group["task"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(

@@ -28,7 +28,7 @@ from lib.lab.evaluation import evaluate, open_policy
 from lib.ptgs import PTGS
 from lib.rollouts.collection import roll_out
 from lib.rollouts.prompts.word_language import WordLanguage, read_calls
-from lib.training import Tempered, defaults, train
+from lib.training import PTGSSchedule, defaults, train
 from lib.training.pretraining import STAGES, new_model, pretrain
 from lib.trajectories.schema import RolloutKey
 
@@ -94,14 +94,14 @@ def training(folder: Path) -> list[tuple]:
         world = plan.world(WORLD, "train")
         tasks = world.tasks()[:16]
         settings = defaults("grpo", steps=16, max_new_tokens=plan.NEW_TOKENS[WORLD])
-        sampler = Tempered(PTGS(seed=0, **plan.PTGS[WORLD, "grpo"]))
+        schedule = PTGSSchedule(PTGS(seed=0, **plan.PTGS[WORLD, "grpo"]))
         if stop_at:
-            sampler.observe = _stopping(sampler.observe, stop_at)
+            schedule.observe = _stopping(schedule.observe, stop_at)
         log = train(
-            model, tokenizer, WordLanguage(), world, tasks, settings, sampler, folder / name,
+            model, tokenizer, WordLanguage(), world, tasks, settings, schedule, folder / name,
             checkpoint_every=0.0, progress=False,
         )  # fmt: skip
-        return model.state_dict(), log, sampler.state()
+        return model.state_dict(), log, schedule.state()
 
     weights, log, state = run("whole")
     with contextlib.suppress(KeyboardInterrupt):
@@ -162,7 +162,7 @@ def _step_times(count):
     """Seconds and processor seconds of a step, each sorted; the levels are drawn beforehand."""
     clock = []
 
-    class Clocked(Tempered):
+    class Clocked(PTGSSchedule):
         def assign(self, *step):
             clock.append((time.perf_counter(), time.process_time()))
             return super().assign(*step)
@@ -173,9 +173,9 @@ def _step_times(count):
         world.level(task)
     settings = defaults("grpo", steps=count, max_new_tokens=plan.NEW_TOKENS[WORLD])
     with tempfile.TemporaryDirectory() as folder:
-        sampler = Clocked(PTGS(seed=0))
+        schedule = Clocked(PTGS(seed=0))
         train(
-            model, tokenizer, WordLanguage(), world, world.tasks(), settings, sampler, folder,
+            model, tokenizer, WordLanguage(), world, world.tasks(), settings, schedule, folder,
             progress=False,
         )  # fmt: skip
     return [
