@@ -128,7 +128,7 @@ def train(arguments):
     model, tokenizer = generation.load(
         arguments.model, cache=ROOT / "build" / "models", device="cuda" if arguments.gpu else "cpu"
     )
-    generation.settle_threads(model)
+    generation.limit_threads(model)
     choices.check_words(arguments, world, tokenizer)
     if arguments.lora:
         model = add_lora(model, arguments.lora, arguments.seed)

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from lib.generation import Engine, Sampling
-from lib.generation.logprobs import action_logits, lots
+from lib.generation.logprobs import action_logits, microbatches
 from lib.ptgs import PTGS, MissingTemperature
 from lib.rollouts.policies import LocalPolicy
 from lib.training import (
@@ -214,8 +214,8 @@ def test_a_rollout_without_a_token_has_no_action(base):
 
 def test_lots_hold_every_episode_once(base):
     episodes = [read_episode(row) for group in groups_of(base) for row in group]
-    found = lots(episodes, rows=3)
-    assert sorted(i for lot in found for i in lot) == list(range(len(episodes)))
+    found = microbatches(episodes, rows=3)
+    assert sorted(i for microbatch in found for i in microbatch) == list(range(len(episodes)))
     assert max(map(len, found)) == 3
 
 

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from lib.advantage.tokenize import Steps
-from lib.generation.logprobs import TOKENS_AT_ONCE, Reading, collate, lots
+from lib.generation.logprobs import TOKENS_AT_ONCE, Reading, collate, microbatches
 from lib.rollouts.policies.protocol import Context, Policy, PolicyError, Reply
 from lib.trajectories.schema import Message, Rollout, RolloutKey
 
@@ -66,8 +66,10 @@ def ordinal_steps(
     firsts = np.cumsum([0, *(len(one.counts) for one in trajectories)])
     readings = [_ends(one, model.config.max_position_embeddings) for one in trajectories]
     full = [i for i, reading in enumerate(readings) if len(reading.position)]
-    for lot in lots([readings[i] for i in full], tokens=tokens_at_once) if full else ():
-        these = [full[j] for j in lot]
+    for microbatch in (
+        microbatches([readings[i] for i in full], tokens=tokens_at_once) if full else ()
+    ):
+        these = [full[j] for j in microbatch]
         actions = collate([readings[i] for i in these], model.device)
         states = model.base_model(actions.ids, use_cache=False).last_hidden_state
         logits = model.score(states[actions.sequence, actions.position]).float()

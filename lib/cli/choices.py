@@ -265,7 +265,7 @@ def load_model(path, state):
         found = generation.load(
             _model_path(path), cache=ROOT / "build" / "models", device=str(state.device)
         )
-    generation.settle_threads(found[0])
+    generation.limit_threads(found[0])
     return found
 
 

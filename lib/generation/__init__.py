@@ -17,7 +17,7 @@ _HOMES = {
     "Engine": "engine",
     "Sampling": "sampling",
     "load": "models",
-    "settle_threads": "models",
+    "limit_threads": "models",
 }
 __all__ = list(_HOMES)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from lib.generation.kv_cache import RereadMemory, SharedMemory, reading, why_uncovered
+from lib.generation.kv_cache import RereadCache, SharedPrefixCache, reading, why_uncovered
 from lib.generation.sampling import Chooser, Sampling
 from lib.trajectories.schema import RolloutKey
 
@@ -85,7 +85,7 @@ class Batch:
         self.engine = engine
         self.keys = [RolloutKey(*key).philox() for key in keys]
         self.drawn = np.zeros(len(keys), dtype=np.int64)
-        self.memory = self._new_memory()
+        self.cache = self._new_cache()
 
     def reply(
         self,
@@ -107,21 +107,21 @@ class Batch:
         live = np.flatnonzero(sheet.limit > 0)
         if len(live):
             try:
-                with reading(self.engine.model, self.memory.implementation):
+                with reading(self.engine.model, self.cache.implementation):
                     self._sample(live, rows, contexts, settings, sheet)
             except BaseException:  # what is half written must not be read again
-                self.memory = self._new_memory()
+                self.cache = self._new_cache()
                 raise
         self.drawn[rows] += sheet.length
         return [sheet.completion(i, self.engine.tokenizer) for i in range(len(rows))]
 
-    def _new_memory(self):
-        return (SharedMemory if self.engine.shares else RereadMemory)(
+    def _new_cache(self):
+        return (SharedPrefixCache if self.engine.shares else RereadCache)(
             self.engine.model, len(self.keys)
         )
 
     def _sample(self, active, rows, contexts, settings, sheet):
-        logits = self.memory.begin([rows[i] for i in active], [contexts[i] for i in active])
+        logits = self.cache.begin([rows[i] for i in active], [contexts[i] for i in active])
         chooser = Chooser(
             settings=[settings[i] for i in active],
             keys=[self.keys[rows[i]] for i in active],
@@ -136,10 +136,10 @@ class Batch:
                 return
             tokens = choice.tokens.cpu().numpy()
             if not alive.all():
-                self.memory.keep(alive)
+                self.cache.keep(alive)
                 chooser.select(torch.from_numpy(np.flatnonzero(alive)))
                 active, tokens = active[alive], tokens[alive]
-            logits = self.memory.step(tokens)
+            logits = self.cache.step(tokens)
 
     def _check(self, rows, contexts, settings):
         if not len(rows) == len(contexts) == len(settings):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from lib.generation import shared_prefix_attention
-from lib.generation.slots import Seats
+from lib.generation.slots import SlotAllocator
 from lib.trajectories.schema import common_length
 
 COVERED = frozenset(
@@ -67,7 +67,7 @@ def reading(model, implementation: str | None = None):
             model.train()
 
 
-class SharedMemory:
+class SharedPrefixCache:
     """Keys and values of the rows' contexts; what rows have in common is computed once.
 
     A prompt is computed once however many rows have it, and rows whose whole contexts are the same
@@ -78,8 +78,8 @@ class SharedMemory:
 
     def __init__(self, model, rows: int):
         self.model = model
-        self.slots = self._new_slots(0, 0)
-        self.seats = Seats(rows)
+        self.store = self._new_store(0, 0)
+        self.slots = SlotAllocator(rows)
         self.cached: list[list[int]] = []  # what each slot holds
 
     def begin(self, rows: Sequence[int], contexts: Sequence[list[int]]) -> torch.Tensor:
@@ -87,14 +87,14 @@ class SharedMemory:
 
         Only what follows the longest beginning in common with a row's last context is computed.
         """
-        self.slots.empty(self.seats.held)
-        self.cached[self.seats.held :] = []
+        self.store.empty(self.slots.held)
+        self.cached[self.slots.held :] = []
         seen: dict[tuple, int] = {}
         first = [seen.setdefault(tuple(context), i) for i, context in enumerate(contexts)]
-        self._copy(*self.seats.sit(np.array(rows), np.array(first)))
-        count = self.seats.sequences
+        self._copy(*self.slots.begin(np.array(rows), np.array(first)))
+        count = self.slots.sequences
         read = [[]] * count
-        for slot, context in zip(self.seats.read, contexts, strict=True):
+        for slot, context in zip(self.slots.read, contexts, strict=True):
             read[slot] = context
 
         for slot, context in enumerate(read):
@@ -102,10 +102,10 @@ class SharedMemory:
         self._read_prompts(read)
         rest = [c[len(held) :] for c, held in zip(read, self.cached, strict=False)]
         width = max(map(len, rest))
-        extent = int(self.slots.length[:count].max()) + width
+        extent = int(self.store.length[:count].max()) + width
         rows_a_pass = max(1, PASS_SCORES // (extent * min(width, PASS_WIDTH)))
         logits = [
-            self._forward(self.slots, low, rest[low : low + rows_a_pass], head=True)
+            self._forward(self.store, low, rest[low : low + rows_a_pass], head=True)
             for low in range(0, count, rows_a_pass)
         ]
         self.cached[:count] = map(list, read)
@@ -113,41 +113,41 @@ class SharedMemory:
 
     def keep(self, alive: np.ndarray) -> None:
         """Go on with the active rows where ``alive``, bool [n]."""
-        self._copy(*self.seats.rise(alive))
+        self._copy(*self.slots.keep(alive))
 
     def step(self, tokens: np.ndarray) -> torch.Tensor:
         """Append a token to each active row; returns the logits after it, [n, vocabulary]."""
-        self._copy(*self.seats.part(tokens))
-        said = np.empty(self.seats.sequences, dtype=np.int64)
-        said[self.seats.read] = tokens
+        self._copy(*self.slots.split(tokens))
+        said = np.empty(self.slots.sequences, dtype=np.int64)
+        said[self.slots.read] = tokens
         said = [[token] for token in said.tolist()]
         for held, token in zip(self.cached, said, strict=False):
             held += token
-        return self._of_rows(self._forward(self.slots, 0, said, head=True))
+        return self._of_rows(self._forward(self.store, 0, said, head=True))
 
     def _copy(self, sources, targets):
-        self.slots.extend(self.seats.slots)
-        self.cached += [[] for _ in range(self.seats.slots - len(self.cached))]
-        self.slots.copy(sources, targets)
+        self.store.extend(self.slots.count)
+        self.cached += [[] for _ in range(self.slots.count - len(self.cached))]
+        self.store.copy(sources, targets)
         copies = [self.cached[source].copy() for source in sources.tolist()]
         for target, copy in zip(targets.tolist(), copies, strict=True):
             self.cached[target] = copy
 
     def _of_rows(self, logits):
-        return logits[torch.from_numpy(self.seats.read).to(logits.device)]
+        return logits[torch.from_numpy(self.slots.read).to(logits.device)]
 
-    def _new_slots(self, number, room):
+    def _new_store(self, number, room):
         like = self.model.get_input_embeddings().weight
-        return shared_prefix_attention.Slots(self.model.config, number, room, like)
+        return shared_prefix_attention.KVStore(self.model.config, number, room, like)
 
     def _keep_common(self, slot, context):
         """Forget what the context does not begin with, and its last token, whose logits we need."""
         cached = self.cached[slot]
         kept = common_length(cached, context[:-1])
-        if kept < self.slots.offset[slot]:
+        if kept < self.store.offset[slot]:
             kept = 0
-            self.slots.prefix[slot], self.slots.offset[slot] = -1, 0
-        self.slots.length[slot] = kept - self.slots.offset[slot]
+            self.store.prefix[slot], self.store.offset[slot] = -1, 0
+        self.store.length[slot] = kept - self.store.offset[slot]
         del cached[kept:]
 
     def _read_prompts(self, contexts):
@@ -159,24 +159,24 @@ class SharedMemory:
         for slot, context in enumerate(contexts):
             if len(context) > 1 and not self.cached[slot]:
                 users.setdefault(tuple(context[:-1]), []).append(slot)
-        readers = np.bincount(self.seats.read)
+        readers = np.bincount(self.slots.read)
         rows = {prompt: int(readers[slots].sum()) for prompt, slots in users.items()}
         saved = sum((rows[prompt] - 1) * len(prompt) for prompt in users)
         shared = [prompt for prompt in users if rows[prompt] > 1 and saved >= SHARE_FROM]
         own = users.keys() - shared
-        self.slots.grow(max(map(len, own), default=0))
+        self.store.grow(max(map(len, own), default=0))
         held = {}
         for prompt, computed in self._compute(users):
             slots = users[prompt]
             if prompt in own:
-                self.slots.store[:, :, slots, :, : len(prompt)] = computed[:, :, None]
-                self.slots.length[slots] = len(prompt)
+                self.store.own[:, :, slots, :, : len(prompt)] = computed[:, :, None]
+                self.store.length[slots] = len(prompt)
             else:
                 held[prompt] = computed
             for slot in slots:
                 self.cached[slot] = list(prompt)
         if held:
-            self.slots.share([users[prompt] for prompt in held], list(held.values()))
+            self.store.share([users[prompt] for prompt in held], list(held.values()))
 
     def _compute(self, prompts):
         """Each prompt and its keys and values, [layers, 2, kv heads, length, head size]."""
@@ -185,12 +185,12 @@ class SharedMemory:
             longest = len(waiting[-1])
             together = max(1, PASS_SCORES // (longest * min(longest, PASS_WIDTH)))
             batch, waiting = waiting[-together:], waiting[:-together]
-            read = self._new_slots(len(batch), longest)
+            read = self._new_store(len(batch), longest)
             self._forward(read, 0, batch, head=False)
             for i, prompt in enumerate(batch):
-                yield prompt, read.store[:, :, i, :, : len(prompt)]
+                yield prompt, read.own[:, :, i, :, : len(prompt)]
 
-    def _forward(self, slots, low, sequences, head):
+    def _forward(self, store, low, sequences, head):
         """Run the model over these sequences of tokens in the slots from ``low`` on.
 
         With ``head``, returns the logits after the last token of each, [n, vocabulary].
@@ -199,24 +199,24 @@ class SharedMemory:
         padding = width - np.array([len(s) for s in sequences])
         tokens = np.zeros((len(sequences), width), dtype=np.int64)
         tokens[np.arange(width) >= padding[:, None]] = list(chain.from_iterable(sequences))
-        tokens = torch.from_numpy(tokens).to(slots.store.device)
-        extent = int((slots.length[low:high] - padding).max()) + width
-        slots.grow(extent)
+        tokens = torch.from_numpy(tokens).to(store.own.device)
+        extent = int((store.length[low:high] - padding).max()) + width
+        store.grow(extent)
         columns = max(16, min(PASS_WIDTH, PASS_SCORES // extent))
         for start in range(0, width, columns):
             part = tokens[:, start : start + columns]
             padded = np.clip(padding - start, 0, part.shape[1])
-            rollout = shared_prefix_attention.Pass(slots, low, high, padded, part.shape[1])
+            rollout = shared_prefix_attention.Pass(store, low, high, padded, part.shape[1])
             common = {"position_ids": rollout.positions, "use_cache": False, "rollout": rollout}
             if head and start + columns >= width:
                 out = self.model(part, logits_to_keep=1, **common)
             else:
                 out = self.model.base_model(part, **common)
-            slots.length[low:high] += part.shape[1] - padded
+            store.length[low:high] += part.shape[1] - padded
         return out.logits[:, -1] if head else None
 
 
-class RereadMemory:
+class RereadCache:
     """The slow path, right for any causal model: every token re-reads the whole context."""
 
     implementation = None
@@ -226,16 +226,16 @@ class RereadMemory:
         self.contexts: list[list[int]] = []
 
     def begin(self, rows, contexts):
-        """As :meth:`SharedMemory.begin`."""
+        """As :meth:`SharedPrefixCache.begin`."""
         self.contexts = [list(context) for context in contexts]
         return self._logits()
 
     def keep(self, alive):
-        """As :meth:`SharedMemory.keep`."""
+        """As :meth:`SharedPrefixCache.keep`."""
         self.contexts = [self.contexts[i] for i in np.flatnonzero(alive)]
 
     def step(self, tokens):
-        """As :meth:`SharedMemory.step`."""
+        """As :meth:`SharedPrefixCache.step`."""
         for context, token in zip(self.contexts, tokens.tolist(), strict=True):
             context.append(token)
         return self._logits()

@@ -55,19 +55,19 @@ def collate(readings: Sequence[Reading], device="cpu") -> Actions:
     )
 
 
-def lots(
+def microbatches(
     readings: Sequence[Reading], *, rows: float = np.inf, tokens: float = np.inf
 ) -> list[list[int]]:
-    """Numbers of the readings in lots, those of like length together.
+    """Numbers of the readings in microbatches, those of like length together.
 
-    rows: sequences of a lot, at most.  tokens: of a lot, padding included, at most. A lot has at
+    rows: sequences of a microbatch, at most.  tokens: of a microbatch, padding included, at most. A microbatch has at
     least one reading, however large.
     """
     lengths = [max(map(len, reading.sequences), default=0) for reading in readings]
     found, count = [], 0
     for i in sorted(range(len(readings)), key=lengths.__getitem__):
         size = len(readings[i].sequences)
-        # Lengths ascend, so the reading that comes last is as long as its lot is wide.
+        # Lengths ascend, so the reading that comes last is as long as its microbatch is wide.
         if not found or (count and (count + size > rows or (count + size) * lengths[i] > tokens)):
             found.append([])
             count = 0
@@ -143,15 +143,17 @@ def score_tokens(
     read = [sum(map(len, readings[i].sequences)) for i in full]
     shown = None if progress is None else not progress
     with tqdm(total=sum(read), unit="token", unit_scale=True, disable=shown) as bar:
-        for lot in lots([readings[i] for i in full], tokens=tokens_at_once) if full else ():
-            these = [full[j] for j in lot]
+        for microbatch in (
+            microbatches([readings[i] for i in full], tokens=tokens_at_once) if full else ()
+        ):
+            these = [full[j] for j in microbatch]
             actions = collate([readings[i] for i in these], model.device)
             ends = np.cumsum([len(readings[i].tokens) for i in these])[:-1]
-            columns = _score_lot(model, actions, top_k, logits_at_once)
+            columns = _score_microbatch(model, actions, top_k, logits_at_once)
             parts = [np.split(column, ends) for column in columns]
             for i, *values in zip(these, *parts, strict=True):
                 found[i] = TokenScores(*values)
-            bar.update(sum(read[j] for j in lot))
+            bar.update(sum(read[j] for j in microbatch))
     return [found[i] for i in same]
 
 
@@ -160,7 +162,7 @@ def _content(reading: Reading) -> tuple:
     return (tuple(map(tuple, reading.sequences)), *arrays)
 
 
-def _score_lot(model, actions, top_k, logits_at_once) -> tuple[np.ndarray, np.ndarray]:
+def _score_microbatch(model, actions, top_k, logits_at_once) -> tuple[np.ndarray, np.ndarray]:
     vocabulary = model.get_output_embeddings().weight.shape[0]
     step = max(1, logits_at_once // vocabulary)
     logits, hidden = action_logits(model, actions, most=step)

@@ -73,7 +73,7 @@ def load(
     return model.to(device).eval(), tokenizer
 
 
-def settle_threads(model) -> None:
+def limit_threads(model) -> None:
     """One thread for a small model on the CPU, unless OMP_NUM_THREADS says how many.
 
     To such a model more threads give little, and beside other work each waits for the others: a

@@ -17,7 +17,7 @@ HIDDEN = -1e30
 """Score of what a query must not see: finite, so that a part hidden as a whole has no NaN."""
 
 
-class Slots:
+class KVStore:
     """Keys and values of n sequences: tokens of their own, after a prefix that several may share.
 
     ``store`` is [layers, 2, n, kv heads, room + 1, head size], keys then values; place ``room`` is
@@ -31,7 +31,7 @@ class Slots:
         kv_heads = getattr(config, "num_key_value_heads", None) or heads
         size = getattr(config, "head_dim", None) or config.hidden_size // heads
         layers = config.num_hidden_layers
-        self.store = like.new_zeros(layers, 2, number, kv_heads, room + 1, size)
+        self.own = like.new_zeros(layers, 2, number, kv_heads, room + 1, size)
         self.length = np.zeros(number, dtype=np.int64)
         self.prefix = np.full(number, -1)
         self.offset = np.zeros(number, dtype=np.int64)
@@ -41,7 +41,7 @@ class Slots:
     @property
     def room(self) -> int:
         """Own tokens a sequence can hold."""
-        return self.store.shape[4] - 1
+        return self.own.shape[4] - 1
 
     def grow(self, room: int) -> None:
         """Make place for at least ``room`` own tokens a sequence.
@@ -49,19 +49,19 @@ class Slots:
         Little more than that, and often: attention reads packed keys up to three times as fast.
         """
         if room > self.room:
-            shape = list(self.store.shape)
+            shape = list(self.own.shape)
             shape[4] = room + SPARE + 1
             held = int(self.length.max(initial=0))
-            grown = self.store.new_empty(shape)
-            grown[:, :, :, :, :held] = self.store[:, :, :, :, :held]
+            grown = self.own.new_empty(shape)
+            grown[:, :, :, :, :held] = self.own[:, :, :, :, :held]
             # What is not written yet is read all the same, with no weight: it must be finite.
             grown[:, :, :, :, held:] = 0
-            self.store = grown
+            self.own = grown
 
     def copy(self, sources: np.ndarray, targets: np.ndarray) -> None:
         """Put the sequence of slot sources[i] into slot targets[i], all at once."""
         if len(targets):
-            self.store[:, :, targets] = self.store[:, :, sources]
+            self.own[:, :, targets] = self.own[:, :, sources]
             for column in (self.length, self.prefix, self.offset):
                 column[targets] = column[sources]
 
@@ -73,9 +73,9 @@ class Slots:
         """Have at least ``number`` slots, the new ones empty; some more, so that few calls do."""
         more = number - len(self.length)
         if more > 0:
-            shape = list(self.store.shape)
+            shape = list(self.own.shape)
             shape[2] = more + len(self.length) // 2
-            self.store = torch.cat([self.store, self.store.new_zeros(shape)], 2)
+            self.own = torch.cat([self.own, self.own.new_zeros(shape)], 2)
             self.length, self.offset = (
                 np.append(column, np.zeros(shape[2], dtype=np.int64))
                 for column in (self.length, self.offset)
@@ -117,41 +117,41 @@ class Pass:
     own place length[i] + c - padding[i].
     """
 
-    def __init__(self, slots: Slots, low: int, high: int, padding: np.ndarray, width: int):
-        device = slots.store.device
-        self.layers = slots.store[:, :, low:high]
+    def __init__(self, store: KVStore, low: int, high: int, padding: np.ndarray, width: int):
+        device = store.own.device
+        self.layers = store.own[:, :, low:high]
         column = np.arange(width)
-        place = slots.length[low:high, None] + column - padding[:, None]
+        place = store.length[low:high, None] + column - padding[:, None]
         self.extent = int(place[:, -1].max()) + 1
-        write = np.where(column < padding[:, None], slots.room, place)
-        positions = np.maximum(place + slots.offset[low:high, None], 0)
+        write = np.where(column < padding[:, None], store.room, place)
+        positions = np.maximum(place + store.offset[low:high, None], 0)
         self.place = torch.from_numpy(place).to(device)
         self.write = torch.from_numpy(write).to(device)
         self.rows = torch.arange(high - low, device=device)[:, None]
         self.positions = torch.from_numpy(positions).to(device)
         self.masks = {}
         self.groups = 0
-        if (slots.prefix[low:high] >= 0).any():
-            self._seat(slots, slots.prefix[low:high], slots.offset[low:high])
+        if (store.prefix[low:high] >= 0).any():
+            self._group_rows(store, store.prefix[low:high], store.offset[low:high])
 
-    def _seat(self, slots, prefix, offset):
-        """Sort the rows by prefix into [groups, seats], seats left over filled with row 0."""
+    def _group_rows(self, store, prefix, offset):
+        """Sort the rows by prefix into [groups, cells], cells left over filled with row 0."""
         numbers, group, sizes = np.unique(
             prefix[prefix >= 0], return_inverse=True, return_counts=True
         )
         rows = np.flatnonzero(prefix >= 0)[np.argsort(group, kind="stable")]
         group = np.sort(group)
-        seat = group * sizes.max() + np.arange(len(rows)) - (sizes.cumsum() - sizes)[group]
-        members, seats = np.zeros(len(sizes) * sizes.max(), dtype=np.int64), np.zeros_like(prefix)
-        members[seat], seats[rows] = rows, seat
+        cell = group * sizes.max() + np.arange(len(rows)) - (sizes.cumsum() - sizes)[group]
+        members, cells = np.zeros(len(sizes) * sizes.max(), dtype=np.int64), np.zeros_like(prefix)
+        members[cell], cells[rows] = rows, cell
         device = self.place.device
-        self.groups, self.shared = len(numbers), slots.shared_of(numbers)
+        self.groups, self.shared = len(numbers), store.shared_of(numbers)
         lengths = np.zeros(len(numbers), dtype=np.int64)
         lengths[group] = offset[rows]
         self.lengths = torch.from_numpy(lengths).to(device)
         in_order = np.array_equal(members, np.arange(len(prefix)))
-        self.members, self.seats = (
-            slice(None) if in_order else torch.from_numpy(x).to(device) for x in (members, seats)
+        self.members, self.cells = (
+            slice(None) if in_order else torch.from_numpy(x).to(device) for x in (members, cells)
         )
         alone = prefix < 0
         self.alone = (
@@ -194,10 +194,10 @@ class Pass:
         """
         start, hidden = self._prefix_mask(window, repeats)
         keys, values = self.shared[layer, :, :, :, start:]
-        seated = query[self.members].unflatten(0, (self.groups, -1)).transpose(1, 2)
-        out, total = _attend(seated.flatten(2, 3), keys, values, hidden, softcap)
+        grouped = query[self.members].unflatten(0, (self.groups, -1)).transpose(1, 2)
+        out, total = _attend(grouped.flatten(2, 3), keys, values, hidden, softcap)
         out, total = (
-            x.unflatten(2, seated.shape[2:4]).transpose(1, 2).flatten(0, 1)[self.seats]
+            x.unflatten(2, grouped.shape[2:4]).transpose(1, 2).flatten(0, 1)[self.cells]
             for x in (out, total)
         )
         return out, total if self.alone is None else total.masked_fill(self.alone, HIDDEN)

@@ -10,7 +10,7 @@ Copies = tuple[np.ndarray, np.ndarray]
 _NONE: Copies = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
 
 
-class Seats:
+class SlotAllocator:
     """Slots of sequences, and the slot of each row; rows with the same context have the same one.
 
     The first ``sequences`` slots are read by the active ``rows``. Up to ``held`` come those that
@@ -21,22 +21,22 @@ class Seats:
     def __init__(self, rows: int):
         self.slot_of = np.full(rows, -1)
         self.rows = np.zeros(0, dtype=np.int64)
-        self.slots = self.held = self.sequences = 0
+        self.count = self.held = self.sequences = 0
 
     @property
     def read(self) -> np.ndarray:
         """The slot of each active row, [n]."""
         return self.slot_of[self.rows]
 
-    def sit(self, rows: np.ndarray, first: np.ndarray) -> Copies:
+    def begin(self, rows: np.ndarray, first: np.ndarray) -> Copies:
         """Make these the active rows, ``rows[i]`` with the context of ``rows[first[i]]``."""
         self.rows = rows
         first, group = np.unique(first, return_inverse=True)
         resting = np.delete(self.slot_of, rows)
         begun = self.read[first]
-        return self._seat(begun, group, np.isin(begun, resting))
+        return self._assign(begun, group, np.isin(begun, resting))
 
-    def part(self, tokens: np.ndarray) -> Copies:
+    def split(self, tokens: np.ndarray) -> Copies:
         """Give readers of one sequence that go on by different tokens, [n], one each."""
         said = np.empty(self.sequences, dtype=np.int64)
         said[self.read] = tokens
@@ -44,14 +44,14 @@ class Seats:
             return _NONE
         pairs = self.read * (int(tokens.max()) + 1) + tokens
         _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
-        return self._seat(self.read[first], group, np.zeros(len(first), dtype=bool))
+        return self._assign(self.read[first], group, np.zeros(len(first), dtype=bool))
 
-    def rise(self, alive: np.ndarray) -> Copies:
+    def keep(self, alive: np.ndarray) -> Copies:
         """Go on with the active rows where ``alive``, bool [n]; the others rest from now on."""
         self.rows = self.rows[alive]
-        return self._arrange(np.arange(self.slots))
+        return self._arrange(np.arange(self.count))
 
-    def _seat(self, begun, group, taken) -> Copies:
+    def _assign(self, begun, group, taken) -> Copies:
         """Give each group of active rows a slot.
 
         begun: of each group, the slot that holds the beginning of what it reads, or -1: the first
@@ -62,8 +62,8 @@ class Seats:
         stays[np.unique(begun, return_index=True)[1]] = True
         stays &= (begun >= 0) & ~taken
         new = self.held + np.arange((~stays).sum())
-        self.slots = max(self.slots, self.held + len(new))
-        source = np.arange(self.slots)
+        self.count = max(self.count, self.held + len(new))
+        source = np.arange(self.count)
         source[new] = np.where(begun[~stays] >= 0, begun[~stays], new)
         slots = begun.copy()
         slots[~stays] = new
@@ -75,8 +75,8 @@ class Seats:
 
         source: of each slot, where what belongs into it lies now.
         """
-        every, has_slot = np.arange(self.slots), self.slot_of >= 0
-        use = np.full(self.slots, FREE)
+        every, has_slot = np.arange(self.count), self.slot_of >= 0
+        use = np.full(self.count, FREE)
         use[self.slot_of[has_slot]] = RESTING
         use[self.read] = READ
         wanted = np.sort(use)

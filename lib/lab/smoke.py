@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from transformers.utils.logging import disable_progress_bar
 
-from lib.generation import Engine, load, settle_threads
+from lib.generation import Engine, load, limit_threads
 from lib.lab import plan, runner
 from lib.lab.evaluation import as_policy, evaluate
 from lib.lab.plan import Base, Run
@@ -61,7 +61,7 @@ def _open(base: Base):
         raise FileNotFoundError(f"there is no base {base.name} at {folder}: make lab makes it")
     disable_progress_bar()  # of loading a model: it takes no time here
     model, tokenizer = load(folder)
-    settle_threads(model)
+    limit_threads(model)
     return model, tokenizer
 
 

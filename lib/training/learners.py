@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from lib.generation.logprobs import action_logits, lots
+from lib.generation.logprobs import action_logits, microbatches
 from lib.training.actions import Episode, collate
 from lib.training.objectives import advantages_over_time, clipped_loss, group_advantages, k3
 from lib.training.scoring import Scores, entropy, log_softmax
@@ -95,8 +95,10 @@ class Learner:
                 batch = shuffled[low : low + settings.minibatch]
                 total = sum(counts[i] for i in batch)
                 self.optimizer.zero_grad(set_to_none=True)
-                for lot in lots([episodes[i] for i in batch], rows=settings.rows_at_once):
-                    these = batch[lot]
+                for microbatch in microbatches(
+                    [episodes[i] for i in batch], rows=settings.rows_at_once
+                ):
+                    these = batch[microbatch]
                     loss, cut = self._loss(
                         collate([episodes[i] for i in these], device),
                         np.concatenate([advantages[i] for i in these]),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lib.generation.logprobs import action_logits, lots
+from lib.generation.logprobs import action_logits, microbatches
 from lib.training.actions import Episode, collate
 
 
@@ -59,23 +59,23 @@ def score(
     counts = np.array([len(episode.tokens) for episode in episodes])
     ends = np.cumsum(counts)
     found, order = [], []
-    for lot in lots(episodes, rows=rows):
-        actions = collate([episodes[i] for i in lot], device)
+    for microbatch in microbatches(episodes, rows=rows):
+        actions = collate([episodes[i] for i in microbatch], device)
         logits, hidden = action_logits(model, actions)
         picked = actions.tokens[:, None]
         at_x, at_ref = log_softmax(logits, actions.temperature), log_softmax(logits, t_ref)
         log_probs = at_x.gather(1, picked)[:, 0]
         kl, theirs = torch.full_like(log_probs, torch.nan), torch.full_like(log_probs, torch.nan)
-        chosen = [number for number, i in enumerate(lot) if compare[i]]
+        chosen = [number for number, i in enumerate(microbatch) if compare[i]]
         if chosen:
             these = torch.isin(actions.rollout, torch.tensor(chosen, device=device))
-            logits = start(collate([episodes[lot[number]] for number in chosen], device))
+            logits = start(collate([episodes[microbatch[number]] for number in chosen], device))
             heat = actions.temperature[these]
             theirs[these] = log_softmax(logits, heat).gather(1, picked[these])[:, 0]
             own = at_ref[these]
             kl[these] = (own.exp() * (own - log_softmax(logits, t_ref))).sum(-1)
         hidden = hidden if keep_hidden else hidden[:, :0]
         found.append((log_probs, entropy(at_x), entropy(at_ref), kl, theirs, hidden))
-        order += [np.arange(ends[i] - counts[i], ends[i]) for i in lot]
+        order += [np.arange(ends[i] - counts[i], ends[i]) for i in microbatch]
     back = torch.from_numpy(np.argsort(np.concatenate(order))).to(device)
     return Scores(*(torch.cat(column)[back] for column in zip(*found, strict=True)))

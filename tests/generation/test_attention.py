@@ -113,8 +113,8 @@ def test_a_shared_prompt_is_computed_once_and_held_once(llama, prompt, keys):
     batch.reply(range(8), [prompt(100)] * 8, Sampling(temperature=1.0, max_new_tokens=4))
     handle.remove()
     assert 99 + 1 < sum(read) <= 99 + 1 + 8 * 3
-    assert batch.memory.slots.shared.shape[2] == 1
-    assert batch.memory.slots.room < 99
+    assert batch.cache.store.shared.shape[2] == 1
+    assert batch.cache.store.room < 99
 
 
 def test_an_uncovered_architecture_says_so_and_is_right(prompt, keys, full_forward):

@@ -164,7 +164,7 @@ def test_rows_that_part_and_end_apart_are_scored_as_if_alone(llama, prompt, keys
 def test_a_reply_that_was_stopped_half_way_is_sampled_anew(llama, prompt, keys, monkeypatch):
     contexts = [prompt(9)] * 4
     batch, calm = Engine(llama).open(keys(4)), Engine(llama).open(keys(4))
-    monkeypatch.setattr(kv_cache.SharedMemory, "step", stops)
+    monkeypatch.setattr(kv_cache.SharedPrefixCache, "step", stops)
     with pytest.raises(KeyboardInterrupt):
         batch.reply(range(4), contexts, FREE)
     monkeypatch.undo()

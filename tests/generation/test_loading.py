@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers
 
-from lib.generation import load, models, settle_threads
+from lib.generation import load, models, limit_threads
 
 
 @pytest.fixture
@@ -120,17 +120,17 @@ def two_threads(monkeypatch):
 
 
 def test_a_small_model_is_run_on_one_thread(llama, two_threads):
-    settle_threads(llama)
+    limit_threads(llama)
     assert torch.get_num_threads() == 1
 
 
 def test_who_names_threads_gets_them(llama, two_threads, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    settle_threads(llama)
+    limit_threads(llama)
     assert torch.get_num_threads() == 2
 
 
 def test_a_large_model_keeps_its_threads(llama, two_threads, monkeypatch):
     monkeypatch.setattr(models, "SMALL", 1)
-    settle_threads(llama)
+    limit_threads(llama)
     assert torch.get_num_threads() == 2
