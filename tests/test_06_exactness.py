@@ -5,21 +5,21 @@ import pandas as pd
 import pytest
 
 from lib.envs import tabular_mdp
-from lib.lab import exactness, lake, plan
+from lib.lab import exactness, fading_lake, plan
 from lib.lab.evaluation import open_policy
 from lib.rollouts.policies.protocol import Context
 from lib.trajectories.schema import Message
 
-WORLD = lake.FadingLake()
+WORLD = fading_lake.FadingLake()
 
 
 def say(plan_number):
-    call = lake.move_call(lake.PLANS[plan_number], WORLD.tool)
+    call = fading_lake.move_call(fading_lake.PLANS[plan_number], WORLD.tool)
     return Message("assistant", "", (call,) if call.arguments else ())
 
 
 def test_the_table_is_the_world_that_is_played():
-    task, action = WORLD.tasks()[0], lake.PLANS.index((3, 1))
+    task, action = WORLD.tasks()[0], fading_lake.PLANS.index((3, 1))
     start = WORLD.level(task).start
     counts = np.zeros(len(WORLD.whole.seen))
     for attempt in range(4000):
@@ -48,13 +48,13 @@ def test_every_free_cell_is_a_start():
 
 def test_a_glance_sees_the_last_observation_alone():
     said = (Message("user", "first"), Message("assistant", "[ move up ]"), Message("tool", "last"))
-    assert lake.Glance().prompt(Context("", (), said)).split() == ["<start>", "last", ">"]
+    assert fading_lake.Glance().prompt(Context("", (), said)).split() == ["<start>", "last", ">"]
 
 
 def test_the_chances_of_a_policy_sum_to_one():
     folder = plan.DATA / "models" / plan.Lake.base.name
     policy = open_policy(folder, "frozenlake", 1.0)
-    chances = np.exp(lake.log_chances(policy.engine.model, policy.engine.tokenizer, WORLD))
+    chances = np.exp(fading_lake.log_chances(policy.engine.model, policy.engine.tokenizer, WORLD))
     assert chances.shape == (25, 21)
     assert chances.sum(1) == pytest.approx(1)
     assert (chances[:, 1:].sum(1) > 0.3).all()
@@ -66,7 +66,7 @@ def test_a_policy_that_is_the_optimum_lies_on_the_line():
     reference = np.log(rng.dirichlet(np.ones(21), size=25))
     best = tabular_mdp.soft_value_iteration(table, reference, beta)
     rows = [(0, np.nan, reference), (9, beta, best.log_policy)]
-    made = pd.concat([lake._tabulated(*row) for row in rows], ignore_index=True)
+    made = pd.concat([fading_lake._tabulated(*row) for row in rows], ignore_index=True)
     found = exactness.points(made, WORLD, step=9)
     assert np.abs(found["advantage"] - found["ratio"]).max() < 1e-9
     assert exactness.beside_exact(made, WORLD)["correlation"].iloc[0] == pytest.approx(1)

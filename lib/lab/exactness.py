@@ -1,4 +1,4 @@
-"""A trained policy beside the exact optimum of its own MDP (`lib.lab.lake`)."""
+"""A trained policy beside the exact optimum of its own MDP (`lib.lab.fading_lake`)."""
 
 import tempfile
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from lib.envs import tabular_mdp
-from lib.lab import lake, plan
+from lib.lab import fading_lake, plan
 
 ERROR, SLOPE = 1e-10, 1e-12
 """Below which the identity holds, and an optimiser of a return up to 1 has arrived."""
 
 
 def read_or_train(source: str) -> pd.DataFrame:
-    """The policies that `lake.run` tabulates: "lab" reads the lab's table, "live" trains anew."""
+    """The policies that `fading_lake.run` tabulates: "lab" reads the lab's table, "live" trains anew."""
     if source == "lab":
         path = plan.DATA / "lake.parquet"
         if not path.exists():
@@ -24,7 +24,9 @@ def read_or_train(source: str) -> pd.DataFrame:
     if source != "live":
         raise ValueError(f"source is {source!r}: expected lab or live")
     with tempfile.TemporaryDirectory() as folder:
-        return lake.run(plan.DATA / "models" / plan.Lake.base.name, Path(folder), steps=(30,))
+        return fading_lake.run(
+            plan.DATA / "models" / plan.Lake.base.name, Path(folder), steps=(30,)
+        )
 
 
 def identity(
@@ -83,7 +85,7 @@ def _power(number: float) -> str:
     return f"{10.0 ** np.ceil(np.log10(max(number, 1e-12))):.0e}"
 
 
-def points(trained: pd.DataFrame, world: lake.FadingLake, step: int) -> pd.DataFrame:
+def points(trained: pd.DataFrame, world: fading_lake.FadingLake, step: int) -> pd.DataFrame:
     """Every state and action: `advantage` of the exact optimum, `ratio` of the policy after `step`.
 
     The optimum is that of the base as reference and of the beta of that step. `chance` is how often
@@ -106,7 +108,7 @@ def points(trained: pd.DataFrame, world: lake.FadingLake, step: int) -> pd.DataF
     return found[~table.ends[found["state"]]].reset_index(drop=True)
 
 
-def by_state(trained: pd.DataFrame, world: lake.FadingLake, step: int) -> np.ndarray:
+def by_state(trained: pd.DataFrame, world: fading_lake.FadingLake, step: int) -> np.ndarray:
     """Correlation of ratio and advantage over the actions of each state, NaN where it is over."""
     found = np.full(len(world.whole.ends), np.nan)
     for state, rows in points(trained, world, step).groupby("state"):
@@ -114,7 +116,7 @@ def by_state(trained: pd.DataFrame, world: lake.FadingLake, step: int) -> np.nda
     return found
 
 
-def beside_exact(trained: pd.DataFrame, world: lake.FadingLake) -> pd.DataFrame:
+def beside_exact(trained: pd.DataFrame, world: fading_lake.FadingLake) -> pd.DataFrame:
     """How far the trained log ratio follows the exact advantage, a row a tabulated step.
 
     Pearson's correlation throughout: `correlation` is over all states and actions, `weighted` by
@@ -159,5 +161,5 @@ def weighted_correlation(x, y, weights) -> float:
 def _policy(trained: pd.DataFrame, step: int) -> np.ndarray:
     """Log-probs of a step, [s, a], each state's summing to one."""
     rows = trained[trained["step"] == step].sort_values(["state", "action"])
-    found = rows["log_policy"].to_numpy().reshape(-1, len(lake.PLANS))
+    found = rows["log_policy"].to_numpy().reshape(-1, len(fading_lake.PLANS))
     return found - np.logaddexp.reduce(found, axis=1, keepdims=True)

@@ -139,7 +139,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Lake:
-    """A policy trained on one icy level, to be set beside the exact optimum (`lib.lab.lake`)."""
+    """A policy trained on one icy level, beside its exact optimum (`lib.lab.fading_lake`)."""
 
     name = "exactness"
     base = Base(world="frozenlake")

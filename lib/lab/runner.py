@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from lib.generation import load
-from lib.lab import lake, plan
+from lib.lab import fading_lake, plan
 from lib.lab import scores as scoring
 from lib.lab.evaluation import evaluate, in_lots, open_policy, write_table
 from lib.lab.pilots import compare
@@ -206,7 +206,7 @@ def make_pilots(pilots: Pilots) -> None:
 def make_lake() -> None:
     """Train on the lake, and tabulate what was learned."""
     out = BUILD / plan.Lake.name
-    write_table(lake.run(base_folder(plan.Lake.base), out), out / "lake.parquet")
+    write_table(fading_lake.run(base_folder(plan.Lake.base), out), out / "lake.parquet")
 
 
 def settings_of(run: Run, **changes) -> Settings:

@@ -16,21 +16,6 @@ from lib.plotting.advantage import (
     selector_legend,
 )
 from lib.plotting.exactness import plot_identity, plot_level, plot_spread
-from lib.plotting.lab import (
-    ARMS,
-    arm_legend,
-    not_run,
-    plot_arm_coverage,
-    plot_cooling,
-    plot_differences,
-    plot_heat,
-    plot_heat_ranges,
-    plot_pilots,
-    plot_posteriors,
-    plot_seeds,
-    plot_sizes,
-    plot_training,
-)
 from lib.plotting.sharpening import (
     plot_agreement,
     plot_area,
@@ -49,6 +34,21 @@ from lib.plotting.style import (
     as_text,
     panels,
     use_house_style,
+)
+from lib.plotting.training import (
+    ARMS,
+    arm_legend,
+    not_run,
+    plot_arm_coverage,
+    plot_cooling,
+    plot_differences,
+    plot_heat,
+    plot_heat_ranges,
+    plot_pilots,
+    plot_posteriors,
+    plot_seeds,
+    plot_sizes,
+    plot_training,
 )
 
 __all__ = [

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 
-from lib.plotting.lab import not_run
 from lib.plotting.style import COLOURS, GREY, budget_axis, intervals
+from lib.plotting.training import not_run
 
 SELECTORS = {
     "progress advantage": ("#c8502d", "-"),
