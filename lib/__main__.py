@@ -55,7 +55,7 @@ def report(arguments):
 
 def collect(arguments):
     """Collect attempts of a benchmark with a model here or behind a server; rerun to resume."""
-    environment = choices.open_world(arguments.benchmark, arguments.tasks)  # before slow imports
+    environment = choices.open_environment(arguments.benchmark, arguments.tasks)
 
     from lib.rollouts import collection
 
@@ -101,18 +101,19 @@ def collect(arguments):
 
 def train(arguments):
     """Post-train a model of this machine by GRPO or PPO; rerun to resume."""
-    world = choices.open_world(arguments.world, arguments.tasks)  # before what takes long to import
+    environment = choices.open_environment(arguments.environment, arguments.tasks)
 
     from lib import generation
+    from lib.envs.catalog import COUNT
     from lib.training import defaults
     from lib.training import train as train_policy
     from lib.training.lora import add_lora, finished
 
     choices.check_options(arguments)
-    if arguments.world.endswith(":test"):
+    if arguments.environment.endswith(":test"):
         print(
-            f"note: {arguments.world} are the held-out tasks: evaluate what is trained on them "
-            "elsewhere",
+            f"note: {arguments.environment} are the held-out tasks: evaluate what is "
+            "trained on them elsewhere",
             file=sys.stderr,
         )
     names = ("steps", "groups", "group_size", "minibatch", "rows_at_once", "learning_rate")
@@ -129,15 +130,15 @@ def train(arguments):
         arguments.model, cache=ROOT / "build" / "models", device="cuda" if arguments.gpu else "cpu"
     )
     generation.limit_threads(model)
-    choices.check_words(arguments, world, tokenizer)
+    choices.check_words(arguments, environment, tokenizer)
     if arguments.lora:
         model = add_lora(model, arguments.lora, arguments.seed)
     log = train_policy(
         model,
         tokenizer,
         choices.make_dialect(arguments, tokenizer),
-        world,
-        world.tasks()[: arguments.tasks or choices.POOL],
+        environment,
+        environment.tasks()[: arguments.tasks or COUNT],
         settings,
         sampler,
         arguments.out,

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError
 import psutil
 import pytest
 
-from lib.envs import Environment, Episode, benchmarks, null, play
+from lib.envs import Environment, Episode, catalog, null, play
 from lib.envs.benchmarks.bfcl import BFCL, MAX_ROUNDS, MULTI_TURN, SINGLE_TURN
 from lib.envs.benchmarks.bfcl_calls import RefusedCall, admit, to_tool
 from lib.rollouts.policies import Context, Harness
@@ -21,10 +21,10 @@ def test_a_missing_package_gives_the_command(monkeypatch):
     def missing(package):
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr(benchmarks, "version", missing)
+    monkeypatch.setattr(catalog, "version", missing)
     with pytest.raises(ImportError, match=r"bfcl-eval 2026.3.23 .* run: make benchmarks"):
         BFCL()
-    monkeypatch.setattr(benchmarks, "version", lambda package: "1.0")
+    monkeypatch.setattr(catalog, "version", lambda package: "1.0")
     with pytest.raises(ImportError, match=r"it is 1.0; run: make benchmarks"):
         BFCL()
 

@@ -30,12 +30,12 @@ def say(*calls):
     return Message("assistant", "", calls)
 
 
-def solve(task="desk-train-00000", before=(), world=DESK):
+def solve(task="desk-train-00000", before=(), environment=DESK):
     """Play a task with the oracle, after a first reply of other calls."""
-    episode = world.reset(task, 0)
+    episode = environment.reset(task, 0)
     if before:
         episode.step(say(*before))
-    return play(episode, world.oracle)[1]
+    return play(episode, environment.oracle)[1]
 
 
 def in_words(messages):
@@ -46,12 +46,12 @@ def in_words(messages):
     ]
 
 
-def share_solved(noise, world=DESK):
+def share_solved(noise, environment=DESK):
     """The share of tasks that a speaker solves who errs with chance noise a call."""
     rng, passed = random.Random(5), []
-    for task in world.tasks():
-        episode = world.reset(task, 0)
-        _, outcome = play(episode, lambda e: say(*world.behave(e, rng, noise)))
+    for task in environment.tasks():
+        episode = environment.reset(task, 0)
+        _, outcome = play(episode, lambda e: say(*environment.behave(e, rng, noise)))
         passed.append(outcome.passed)
     return statistics.mean(passed)
 
@@ -66,8 +66,8 @@ def test_it_is_an_environment():
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_oracle_solves_every_level(split):
-    world = Desk(split, 300)
-    assert all(solve(task, world=world).passed for task in world.tasks())
+    environment = Desk(split, 300)
+    assert all(solve(task, environment=environment).passed for task in environment.tasks())
 
 
 def test_the_null_solves_none():
@@ -124,8 +124,11 @@ def test_a_level_stays_what_it_is():
 
 def test_no_level_of_one_split_starts_like_one_of_the_other():
     train, test = (
-        {world.reset(task, 0).messages[0].content.rpartition("\n")[0] for task in world.tasks()}
-        for world in (Desk(split, 3000, files=3, reminders=1) for split in SPLITS)
+        {
+            environment.reset(task, 0).messages[0].content.rpartition("\n")[0]
+            for task in environment.tasks()
+        }
+        for environment in (Desk(split, 3000, files=3, reminders=1) for split in SPLITS)
     )
     assert min(len(train), len(test)) > 2500
     assert not train & test
@@ -148,8 +151,8 @@ def test_bad_sizes_are_refused():
 
 @pytest.mark.parametrize(("files", "reminders"), [(3, 1), (8, 4)])
 def test_other_sizes_are_solved_too(files, reminders):
-    world = Desk(count=100, files=files, reminders=reminders)
-    assert all(solve(task, world=world).passed for task in world.tasks())
+    environment = Desk(count=100, files=files, reminders=reminders)
+    assert all(solve(task, environment=environment).passed for task in environment.tasks())
 
 
 def test_settings_are_json_values():

@@ -41,9 +41,9 @@ def loaded(name):
 
 def bfcl():
     pytest.importorskip("bfcl_eval", reason="BFCL is not installed: make benchmarks")
-    from lib.envs.benchmarks import open_benchmark
+    from lib.envs import open_environment
 
-    return open_benchmark("bfcl:simple_python")
+    return open_environment("bfcl:simple_python")
 
 
 def collected(policy, out, world, at_once):

@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 import torch
 
-from lib.envs import open_world
+from lib.envs import open_environment
 from lib.generation import load
 from lib.rollouts.prompts.word_language import CUE, UNKNOWN
 from lib.training.pretraining import SIZES, STAGES, Corpus, Stage, episodes, new_model, pretrain
 
-WORLD = open_world("sokoban")
+WORLD = open_environment("sokoban")
 CORPUS = Corpus(native=0.5, levels=20, episodes=16)
 SHORT = Stage(corpus=CORPUS, steps=8, learning_rate=3e-3, final_rate=1e-3)
 
 
-def some(corpus, number=300, world=WORLD):
-    return list(itertools.islice(episodes(world, corpus, random.Random(0)), number))
+def some(corpus, number=300, environment=WORLD):
+    return list(itertools.islice(episodes(environment, corpus, random.Random(0)), number))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -30,11 +30,11 @@ def test_models_have_about_the_size_of_their_name(size):
     assert model.config.vocab_size == len(made)
 
 
-@pytest.mark.parametrize("world", ["sokoban", "frozenlake", "desk"])
-def test_a_corpus_is_told_in_known_words(world):
-    world = open_world(world)
-    _, made = new_model(world.words(), "0.06M")
-    ids = made(some(CORPUS, 100, world), add_special_tokens=False)["input_ids"]
+@pytest.mark.parametrize("environment", ["sokoban", "frozenlake", "desk"])
+def test_a_corpus_is_told_in_known_words(environment):
+    environment = open_environment(environment)
+    _, made = new_model(environment.words(), "0.06M")
+    ids = made(some(CORPUS, 100, environment), add_special_tokens=False)["input_ids"]
     assert made.convert_tokens_to_ids(UNKNOWN) not in {token for one in ids for token in one}
     assert max(map(len, ids)) < 256
 

@@ -631,7 +631,7 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert main([*common, "--server", "http://127.0.0.1:9/v1"]) == 2
     assert "error: no server answers at http://127.0.0.1:9/v1" in capsys.readouterr().err
     assert main(["collect", "chess", "m", "-o", str(tmp_path)]) == 2
-    assert "error: there is no world or benchmark 'chess'" in capsys.readouterr().err
+    assert "error: there is no environment 'chess'" in capsys.readouterr().err
     manifest = {"version": 2, "policy.policy": "local", "policy.sampling.temperature": 0.1}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     assert main(common) == 2  # before it looks for a model
@@ -677,9 +677,9 @@ def test_the_key_of_a_server_comes_from_the_environment(monkeypatch):
 
 def test_bfcl_is_collected(tmp_path):
     pytest.importorskip("bfcl_eval", reason="BFCL is not installed: make benchmarks")
-    from lib.envs.benchmarks import open_benchmark
+    from lib.envs import open_environment
 
-    world = open_benchmark("bfcl:multi_turn_base")
+    world = open_environment("bfcl:multi_turn_base")
     found = run(tmp_path, n=2, world=world, tasks=world.tasks()[:4], policy=replies("No."))
     assert list(found["passed"]) == [False] * 8
     rollout = next(iter(read_collection(tmp_path)))

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from lib.__main__ import main
-from lib.envs import open_world
-from lib.envs.grid import Walk
+from lib.envs import open_environment
+from lib.envs.grid import GridEpisode
 from lib.generation import load
 from lib.training import defaults, read_log
 from lib.training.pretraining import new_model
@@ -22,7 +22,7 @@ FEW = ["--steps", "2", "--groups", "2", "--group-size", "2", "--tasks", "4", "--
 def folder(tmp_path_factory):
     """An untrained model of the lab."""
     made = tmp_path_factory.mktemp("models") / "base"
-    for part in new_model(open_world("sokoban").words(), "0.06M"):
+    for part in new_model(open_environment("sokoban").words(), "0.06M"):
         part.save_pretrained(made)
     return made
 
@@ -70,7 +70,7 @@ def test_the_first_tasks_are_the_pool(folder, tmp_path, capsys):
     command = ["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4"]
     assert main(command) == 0
     pool = json.loads((tmp_path / "run.json").read_text())["world"]["tasks"]
-    assert pool == open_world("sokoban", "train", 200).tasks()[:4]
+    assert pool == open_environment("sokoban", "train", 200).tasks()[:4]
     assert main([*command, "--tasks", "5"]) == 2
     assert "begun with world tasks = a list of 4, now it is a list of 5" in capsys.readouterr().err
     assert main([*command, "--tasks", "1"]) == 2
@@ -81,7 +81,9 @@ def test_a_benchmark_with_fewer_tasks_says_how_many(folder, tmp_path, capsys):
     pytest.importorskip("bfcl_eval", reason="BFCL is not installed: make benchmarks")
     command = ["train", str(folder), "bfcl:multi_turn_base", "-o", str(tmp_path), *FEW, "4"]
     assert main([*command, "--tasks", "99999"]) == 2
-    assert re.search(r"--tasks 99999: \S+ has \d+ tasks: give no more", capsys.readouterr().err)
+    assert re.search(
+        r"--tasks is 99999, but \S+ has \d+ tasks: give no more", capsys.readouterr().err
+    )
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -160,7 +162,7 @@ def test_without_peft_the_command_that_installs_it_is_named(folder, tmp_path, ca
 
 
 def test_a_run_in_which_nothing_is_graded_says_so(folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Walk, "step", lambda self, reply: 1 / 0)
+    monkeypatch.setattr(GridEpisode, "step", lambda self, reply: 1 / 0)
     assert main(["train", str(folder), "sokoban", "-o", str(tmp_path), *FEW, "4"]) == 0
     assert "2 steps, no attempt could be graded" in capsys.readouterr().out
 
@@ -178,4 +180,4 @@ def test_a_model_of_nan_is_named(folder, tmp_path, capsys):
 
 def test_an_unknown_world_is_named(folder, tmp_path, capsys):
     assert main(["train", str(folder), "chess", "-o", str(tmp_path)]) == 2
-    assert "there is no world or benchmark 'chess'" in capsys.readouterr().err
+    assert "there is no environment 'chess'" in capsys.readouterr().err

@@ -358,9 +358,9 @@ def test_the_shaped_return_can_be_the_reward(base, tmp_path):
 @pytest.mark.parametrize(
     ("info", "said"),
     [
-        ({}, "has no return: its world gives none"),
-        ({"return": np.nan}, "has the return nan: expected a finite number; mend its world"),
-        ({"return": "1"}, "has the return '1': expected a finite number; mend its world"),
+        ({}, "has no return: its environment gives none"),
+        ({"return": np.nan}, "has the return nan: expected a finite number; mend its environment"),
+        ({"return": "1"}, "has the return '1': expected a finite number; mend its environment"),
     ],
 )
 def test_a_world_without_returns_says_so(base, tmp_path, info, said):

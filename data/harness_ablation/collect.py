@@ -12,7 +12,7 @@ from pathlib import Path
 from lib import ROOT, outcomes
 from lib.__main__ import main as command_line
 from lib.claims import harness_rates
-from lib.envs.benchmarks import open_benchmark
+from lib.envs import open_environment
 
 HERE = Path(__file__).parent
 CONDITIONS = [
@@ -47,7 +47,7 @@ def collect(benchmark, model, prompt_format, tasks, attempts) -> Path:
 
 
 def write(folders) -> None:
-    table = harness_rates.conditions(folders, open_benchmark("bfcl:simple_python"))
+    table = harness_rates.conditions(folders, open_environment("bfcl:simple_python"))
     _write(harness_rates.whole_tasks(table, ATTEMPTS), "outcomes.parquet")
 
 

@@ -25,7 +25,7 @@ from lib.advantage import (
     score_trajectory,
     step_values,
 )
-from lib.envs import WORLDS
+from lib.envs import ENVIRONMENTS
 from lib.lab import plan
 from lib.lab.results import RUN
 from lib.lab.scored import MERGES, as_scored
@@ -88,9 +88,11 @@ def cells(table: pd.DataFrame, worlds: Sequence[str] | None = None) -> list[Cell
     """
     if isinstance(worlds, str):
         raise TypeError(f"worlds is {worlds!r}: expected a list, [{worlds!r}]")
-    unknown = [world for world in worlds or () if world not in WORLDS]
+    unknown = [world for world in worlds or () if world not in ENVIRONMENTS]
     if unknown:
-        raise ValueError(f"there is no world {unknown[0]!r}: expected some of {', '.join(WORLDS)}")
+        raise ValueError(
+            f"there is no world {unknown[0]!r}: expected some of {', '.join(ENVIRONMENTS)}"
+        )
     found = {}
     for key, part in table.groupby([*RUN, "by"], sort=False):
         told = dict(zip([*RUN, "by"], key, strict=True))

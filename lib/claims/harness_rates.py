@@ -143,13 +143,13 @@ def live(model: str = "smollm2-135m-instruct", tasks: int = 2, n: int = 2) -> pd
     """
     import tempfile
 
-    from lib.envs.benchmarks import open_benchmark
+    from lib.envs import open_environment
     from lib.generation import Engine, Sampling, load
     from lib.generation.packaged_models import find_model
     from lib.rollouts.collection import collect
     from lib.rollouts.policies import ChatTemplate, Harness, LocalPolicy, Plain
 
-    environment, cache = open_benchmark("bfcl:simple_python"), ROOT / "build" / "models"
+    environment, cache = open_environment("bfcl:simple_python"), ROOT / "build" / "models"
     weights, tokenizer = load(find_model(model, cache), cache=cache)
     prompt_formats = {"harness": Harness(), "plain": Plain()}
     if tokenizer.chat_template:

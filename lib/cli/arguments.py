@@ -78,7 +78,7 @@ def collect(add):
     add(
         "benchmark",
         metavar="BENCHMARK",
-        help="such as bfcl:multi_turn_base, or a world of the lab such as sokoban:test",
+        help="such as bfcl:multi_turn_base, or an environment of the lab such as sokoban:test",
     )
     add(
         "model",
@@ -92,7 +92,7 @@ def collect(add):
         "--tasks",
         type=positive,
         metavar="COUNT",
-        help="the first tasks only (default: all; 200 of a world of the lab, which has any number)",
+        help="the first tasks only (default: all of a benchmark, 200 of the lab's environments)",
     )
     add("--pair", help="name in the table of outcomes (default: the model's)")
     add("--arm", default="base", help="name in the table of outcomes (default: base)")
@@ -194,7 +194,11 @@ def positive(text):
 
 def train(add):
     add("model", metavar="MODEL", help="folder of safetensors, of the lab or real")
-    add("world", metavar="WORLD", help="frozenlake, sokoban, desk, or a benchmark such as bfcl:...")
+    add(
+        "environment",
+        metavar="ENVIRONMENT",
+        help="frozenlake, sokoban, desk, or a benchmark such as bfcl:...",
+    )
     _out(add, "the run")
     add("--algorithm", choices=("grpo", "ppo"), default="grpo", help="(default: grpo)")
     add(

@@ -1,4 +1,4 @@
-"""What the arguments of a command name: worlds, models, policies, dialects, samplers.
+"""What the arguments of a command name: models, policies, dialects, samplers.
 
 A heavy room is imported only by what needs it, so that help comes at once.
 """
@@ -120,31 +120,14 @@ def check_texts(attempts, tokenizer):
         raise ValueError(f"--dialect words: {error}") from error
 
 
-POOL = 200
-"""Tasks of a world of the lab where no number is given; a world can draw as many as are wanted."""
-
-
-def open_world(name, count=None):
-    """A benchmark, or a world of the lab with the tasks of a split: sokoban, sokoban:test.
-
-    count: tasks that are wanted of it, at least; ValueError if a benchmark has fewer.
-    """
+def open_environment(name, count=None):
+    """The environment of a name; its error speaks of --tasks, which gives the count."""
     from lib import envs
-    from lib.envs import benchmarks
 
-    if name.partition(":")[0] in benchmarks.NAMES:
-        opened = benchmarks.open_benchmark(name)
-        if count is not None and len(opened.tasks()) < count:
-            raise ValueError(
-                f"--tasks {count}: {opened.name} has {len(opened.tasks())} tasks: give no more, or "
-                "leave it out"
-            )
-        return opened
-    world, _, split = name.partition(":")
-    if world not in envs.WORLDS:
-        known = ", ".join([*envs.WORLDS, *benchmarks.NAMES])
-        raise ValueError(f"there is no world or benchmark {name!r}: expected one of {known}")
-    return envs.open_world(world, split or "train", max(count or 0, POOL))
+    try:
+        return envs.open_environment(name, count=count)
+    except ValueError as error:
+        raise ValueError(str(error).replace("`count`", "--tasks")) from error
 
 
 def make_sampler(arguments):
@@ -209,17 +192,17 @@ def _api_key(variable):
     return os.environ[variable]
 
 
-def check_words(arguments, world, tokenizer):
-    """Refuse a model of words that cannot read those of a world, or write its calls."""
+def check_words(arguments, environment, tokenizer):
+    """Refuse a model of words that cannot read those of an environment, or write its calls."""
     from lib.rollouts.prompts.word_language import check_vocabulary
 
     if arguments.dialect == "words":
-        if not hasattr(world, "words"):
+        if not hasattr(environment, "words"):
             raise ValueError(
-                f"--dialect words is for the worlds of the lab, and {world.name} is none: choose "
-                "another dialect"
+                f"--dialect words is for the environments of the lab, not for "
+                f"{environment.name}: choose another dialect"
             )
-        check_vocabulary(tokenizer, world.words())
+        check_vocabulary(tokenizer, environment.words())
 
 
 def local_policy(arguments, environment, state):

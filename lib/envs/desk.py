@@ -27,9 +27,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from lib.envs import Outcome
 from lib.envs.desk_requests import SENTENCE_WORDS, Level, draw_level
 from lib.envs.desk_store import FILES, PARAMETERS, REMINDERS, TOOLS, WORDS, State, perform, tell
+from lib.envs.protocol import Outcome
 from lib.trajectories.schema import Message, ToolCall
 
 SYSTEM = """\

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from lib.envs import Outcome
+from lib.envs.protocol import Outcome
 from lib.trajectories.schema import Message, Tool, ToolCall
 
 MOVES = ("up", "down", "left", "right")
@@ -88,16 +88,16 @@ class GridWorld:
     def tasks(self) -> list[str]:
         return [f"{self.name}-{self.split}-{number:05}" for number in range(self.count)]
 
-    def reset(self, task: str, attempt: int) -> "Walk":
-        return Walk(self, task, attempt)
+    def reset(self, task: str, attempt: int) -> "GridEpisode":
+        return GridEpisode(self, task, attempt)
 
-    def oracle(self, episode: "Walk") -> Message:
+    def oracle(self, episode: "GridEpisode") -> Message:
         """The moves of a shortest way to a solution; it knows which moves will slip."""
         call = move_call(self._plan(episode), self.tool)
         return Message("assistant", "", (call,) if call.arguments else ())
 
     def behave(
-        self, episode: "Walk", rng: random.Random, noise: float, lean: int | None = None
+        self, episode: "GridEpisode", rng: random.Random, noise: float, lean: int | None = None
     ) -> tuple[ToolCall, ...]:
         """The call of an expert, each of whose moves is with chance `noise` a random one.
 
@@ -133,7 +133,7 @@ class GridWorld:
         """A random level, or None if what was drawn is none: too hard, too easy, unsolvable."""
         raise NotImplementedError
 
-    def _plan(self, episode: "Walk") -> list[int]:
+    def _plan(self, episode: "GridEpisode") -> list[int]:
         """The first moves, one turn's at most, of a shortest way through this attempt's slips."""
         level, made = episode.level, episode.made
         waiting, seen = deque([(episode.state, ())]), {(episode.state, 0)}
@@ -151,18 +151,18 @@ class GridWorld:
         return []
 
 
-class Walk:
+class GridEpisode:
     """One attempt at a level."""
 
-    def __init__(self, world: GridWorld, task: str, attempt: int):
-        self.world, self.level = world, world.level(task)
-        self.system, self.tools = world.system, (world.tool,)
+    def __init__(self, environment: GridWorld, task: str, attempt: int):
+        self.environment, self.level = environment, environment.level(task)
+        self.system, self.tools = environment.system, (environment.tool,)
         self.seeds = {"attempt": attempt}
         self.state, self.turn, self.made, self.total = self.level.start, 0, 0, 0.0
         self.messages = (Message("user", self.level.seen[self.state]),)
         self.outcome: Outcome | None = None
-        length = world.turns * world.per_turn
-        if world.slip:
+        length = environment.turns * environment.per_turn
+        if environment.slip:
             rng = random.Random(f"{task}/{attempt}")
             self.slips = [rng.random() for _ in range(length)]
         else:
@@ -186,9 +186,9 @@ class Walk:
             if call.name == "move"
             for move in call.arguments.values()
             if isinstance(move, str) and move in MOVES
-        ][: self.world.per_turn]
+        ][: self.environment.per_turn]
         self.turn += 1
-        rewards, ends = self.world.rewards, self.level.ends
+        rewards, ends = self.environment.rewards, self.level.ends
         self.total += 0 if moves else rewards["invalid"]
         for move in moves:
             before = self.state
@@ -198,7 +198,7 @@ class Walk:
             if ends[self.state] is not None:
                 break
         ended = ends[self.state]
-        if ended is None and self.turn < self.world.turns:
+        if ended is None and self.turn < self.environment.turns:
             seen = self.level.seen[self.state]
             return (Message("tool", seen, name="move") if moves else Message("user", seen),)
         self.total += rewards["solved"] if ended else 0
@@ -208,7 +208,7 @@ class Walk:
 
     def slipped(self, move: int, number: int) -> int:
         """What move number `number` of this attempt does if `move` is wanted."""
-        chance, slip = self.slips[number], self.world.slip
+        chance, slip = self.slips[number], self.environment.slip
         return move if chance >= slip else ACROSS[move][chance < slip / 2]
 
     def close(self) -> None:
@@ -252,7 +252,7 @@ def _digest(text: str) -> int:
     return hashlib.blake2b(text.encode(), digest_size=1).digest()[0]
 
 
-def settings_of(world: GridWorld, **own: Any) -> dict[str, Any]:
+def settings_of(environment: GridWorld, **own: Any) -> dict[str, Any]:
     """What manifests keep of a world."""
     names = ("split", "turns", "per_turn", "slip")
-    return {name: getattr(world, name) for name in names} | own
+    return {name: getattr(environment, name) for name in names} | own

@@ -15,7 +15,7 @@ import pandas as pd
 
 from lib.envs import Outcome, tabular_mdp
 from lib.envs.frozenlake import FrozenLake
-from lib.envs.grid import Walk, move_call
+from lib.envs.grid import GridEpisode, move_call
 from lib.rollouts.prompts.word_language import END, START, TURN, WordLanguage, write_calls
 
 PLANS: list[tuple[int, ...]] = [
@@ -51,7 +51,7 @@ class FadingLake(FrozenLake):
         return tabular_mdp.from_level(self.whole, self.slip, self.gamma, PLANS)
 
 
-class Fading(Walk):
+class Fading(GridEpisode):
     """A walk that may end after any reply."""
 
     def __init__(self, world: FadingLake, task: str, attempt: int):
@@ -60,7 +60,7 @@ class Fading(Walk):
 
     def step(self, reply):
         said = super().step(reply)
-        if not self.done and self.fading.random() >= self.world.gamma:
+        if not self.done and self.fading.random() >= self.environment.gamma:
             self.outcome = Outcome(False, "faded", {"turns": self.turn, "moves": self.made})
             return ()
         return said

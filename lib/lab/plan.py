@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lib import ROOT
-from lib.envs import Environment, open_world
+from lib.envs import Environment, open_environment
 
 DATA = ROOT / "data" / "lab"
 """Results, and the checkpoints that notebooks need: committed."""
@@ -268,4 +268,4 @@ def kept_folder(made: Base | Run) -> Path:
 
 def world(name: str, split: str, count: int = POOL) -> Environment:
     """A world of the lab with the tasks of a split."""
-    return open_world(name, split, count)
+    return open_environment(name, split, count)

@@ -1,6 +1,6 @@
 """Post-training by GRPO and PPO, at a temperature for each group of rollouts.
 
-Deviations from the paper (arXiv 2610.01509). Small Llama-shaped models and small worlds instead of
+Deviations from the paper (arXiv 2610.01509). Small Llama-shaped models and environments instead of
 Qwen2.5-7B-Instruct, so the learning rates are larger (3e-4, PPO 2e-4; the paper's are 1e-6, and
 1e-5 for its critic), and constant. The reward is 1 for a solved task and 0 else, without step
 penalties, unless the settings ask for the shaped return; the schedule always counts solved tasks.
@@ -14,7 +14,7 @@ permutation, so no task comes twice in a step.
 
     settings = defaults("grpo", steps=200)
     schedule = PTGSSchedule(PTGS())
-    log = train(model, tokenizer, WordLanguage(), world, tasks, settings, schedule, "build/run")
+    log = train(model, tokenizer, WordLanguage(), environment, tasks, settings, schedule, "run")
 """
 
 from lib.training.learners import Diverged

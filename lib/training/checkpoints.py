@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 
 from lib.training.learners import Learner
 from lib.training.temperature_schedules import TemperatureSchedule, read_log, read_run
-from lib.trajectories.manifest import write_once
+from lib.trajectories.storage import write_once
 
 
 def agree(out: Path, wanted: dict[str, Any]) -> None:

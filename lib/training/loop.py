@@ -60,8 +60,8 @@ def train(
     checkpoint_every : seconds.  progress : a bar; None shows it on a terminal only.
 
     Raises ValueError if the folder was begun with other settings or is damaged, a log that is
-    replayed does not fit the run, the training diverges, or a rollout that its world ended has no
-    return where the reward is the return.
+    replayed does not fit the run, the training diverges, or a rollout that its environment ended
+    has no return where the reward is the return.
     """
     out, tasks = Path(out), list(dict.fromkeys(tasks))
     if len(tasks) < settings.groups:
@@ -222,7 +222,7 @@ def has_reward(row: Rollout, settings: Settings) -> bool:
     """Whether a rollout has a reward, or ought to have one.
 
     It has none where it could not be graded, nor, if the reward is the return, where it was cut
-    before its world gave one: by `max_turns`, or by the end of the model's context.
+    before its environment gave one: by `max_turns`, or by the end of the model's context.
     """
     if row.passed is None:
         return False
@@ -237,12 +237,12 @@ def reward(group: Sequence[Rollout], settings: Settings) -> np.ndarray:
     for row in group:
         if "return" not in row.info:
             raise ValueError(
-                f"rollout {row.key} has no return: its world gives none, set reward to passed"
+                f"rollout {row.key} has no return: its environment gives none, set reward to passed"
             )
         if not (isinstance(row.info["return"], Real) and math.isfinite(row.info["return"])):
             raise ValueError(
                 f"rollout {row.key} has the return {row.info['return']!r}: expected a finite "
-                "number; mend its world, or set reward to passed"
+                "number; mend its environment, or set reward to passed"
             )
     return np.array([float(row.info["return"]) for row in group])
 

@@ -1,8 +1,8 @@
 """Pre-training of the lab's base models: small Llamas that read transcripts of mixed behaviour.
 
-A corpus is made as it is read: episodes of one world by speakers of mixed skill, who write their
-calls in mixed forms and sometimes chatter instead. So a base model knows much more than it shows
-in one attempt, which is what post-training then sharpens.
+A corpus is made as it is read: episodes of one environment by speakers of mixed skill, who write
+their calls in mixed forms and sometimes chatter instead. So a base model knows much more than it
+shows in one attempt, which is what post-training then sharpens.
 """
 
 import json
@@ -72,7 +72,7 @@ STAGES = {
 
 
 def new_model(words: Sequence[str], size: str, seed: int = 0, context: int = 256):
-    """An untrained model of one of the `SIZES`, and its tokenizer for a world's words."""
+    """An untrained model of one of the `SIZES`, and a tokenizer of an environment's words."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     made = tokenizer([*words, *CHATTER])
@@ -91,14 +91,14 @@ def new_model(words: Sequence[str], size: str, seed: int = 0, context: int = 256
         return LlamaForCausalLM(config), made
 
 
-def episodes(world: Environment, corpus: Corpus, rng: random.Random) -> Iterator[str]:
-    """Transcripts in words, without end. `world` is one of the lab's, with `behave`."""
+def episodes(environment: Environment, corpus: Corpus, rng: random.Random) -> Iterator[str]:
+    """Transcripts in words, without end. `environment` is one of the lab's, with `behave`."""
     while True:
-        task = f"{world.name}-train-{rng.randrange(corpus.levels):05}"
-        yield _episode(world, corpus, world.reset(task, rng.randrange(2**31)), rng)
+        task = f"{environment.name}-train-{rng.randrange(corpus.levels):05}"
+        yield _episode(environment, corpus, environment.reset(task, rng.randrange(2**31)), rng)
 
 
-def _episode(world, corpus, episode, rng) -> str:
+def _episode(environment, corpus, episode, rng) -> str:
     kind = rng.random()
     noise = 0.05 if kind < corpus.expert else 0.5 if kind < corpus.expert + corpus.clumsy else 1.0
     lean = rng.randrange(4) if noise == 1.0 and rng.random() < 0.5 else None
@@ -110,7 +110,7 @@ def _episode(world, corpus, episode, rng) -> str:
         if not cue and rng.random() < corpus.chatter:
             reply = Message("assistant", " ".join(rng.choices(CHATTER, k=rng.randint(1, 4))))
         else:
-            calls = world.behave(episode, rng, noise, lean)
+            calls = environment.behave(episode, rng, noise, lean)
             reply = Message("assistant", write_calls(calls, form), calls)
         messages += [reply, *episode.step(reply)]
     return transcript(messages, cue=cue)
@@ -119,7 +119,7 @@ def _episode(world, corpus, episode, rng) -> str:
 def pretrain(
     model,
     made,
-    world: Environment,
+    environment: Environment,
     stage: Stage,
     out: str | Path,
     *,
@@ -160,7 +160,7 @@ def pretrain(
         rate = stage.learning_rate + (stage.final_rate - stage.learning_rate) * share
         for group in optimizer.param_groups:
             group["lr"] = rate * warm
-        stream = episodes(world, stage.corpus, random.Random(f"{seed}/{out.name}/{step}"))
+        stream = episodes(environment, stage.corpus, random.Random(f"{seed}/{out.name}/{step}"))
         texts = [next(stream) for _ in range(stage.corpus.episodes)]
         loss = _loss(model, made, texts)
         optimizer.zero_grad()

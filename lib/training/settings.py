@@ -21,7 +21,7 @@ class Settings:
     group_size: int = 16
     """Rollouts a group."""
     max_turns: int = 200
-    """Replies after which an attempt has failed, if the world did not end it."""
+    """Replies after which an attempt has failed, if the environment did not end it."""
     max_new_tokens: int = 16
     """Tokens of one reply, at most."""
     reward: Literal["passed", "return"] = "passed"
@@ -98,8 +98,8 @@ class Settings:
     def first_attempt(self, step: int) -> int:
         """Number of the first attempt of each group of a step, counted from 1.
 
-        Attempts key both the sampling noise and the world's own chance, so no two steps share one,
-        no two seeds do, and none has a number below a million, where evaluations count.
+        Attempts key both the sampling noise and the environment's own chance, so no two steps share
+        one, no two seeds do, and none has a number below a million, where evaluations count.
         """
         return (self.seed + 1) * ATTEMPTS + (step - 1) * self.group_size
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from lib.envs import Outcome
-from lib.envs.benchmarks import require
 from lib.envs.benchmarks.bfcl_calls import RefusedCall, admit, read_gold, to_tool
+from lib.envs.catalog import require
+from lib.envs.protocol import Outcome
 from lib.trajectories.schema import Message, Tool, ToolCall
 
 VERSION = "2026.3.23"
