@@ -17,6 +17,14 @@ from lib.metrics.attribution import (
     attribution_lead,
     predict_step,
 )
+from lib.metrics.bootstrap import (
+    FEWEST_RESAMPLES,
+    FEWEST_TASKS,
+    UNDEFINED,
+    Band,
+    cluster_resamples,
+    percentile_interval,
+)
 from lib.metrics.discrimination import auroc_band, spearman_band
 from lib.metrics.estimators import (
     Categories,
@@ -32,10 +40,7 @@ from lib.metrics.ranks import auroc, partial_spearman, spearman
 from lib.metrics.seeds import FEWEST_SEEDS, t_interval
 from lib.metrics.selection import Selection, best_of_k, selection, share_cashed_in
 from lib.metrics.tax import (
-    FEWEST_RESAMPLES,
-    FEWEST_TASKS,
     MARGIN,
-    Band,
     Crossover,
     Scalability,
     SharpeningTax,
@@ -50,6 +55,7 @@ __all__ = [
     "FEWEST_TASKS",
     "MARGIN",
     "RULES",
+    "UNDEFINED",
     "Attribution",
     "Band",
     "Categories",
@@ -65,6 +71,7 @@ __all__ = [
     "auroc",
     "auroc_band",
     "best_of_k",
+    "cluster_resamples",
     "consistency_curve",
     "coverage_curve",
     "crossover",
@@ -72,6 +79,7 @@ __all__ = [
     "partial_spearman",
     "pass_at_k",
     "pass_hat_k",
+    "percentile_interval",
     "predict_step",
     "scalability",
     "selection",

@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lib.metrics.selection import task_resamples
-from lib.metrics.tax import Band, band
+from lib.metrics.bootstrap import UNDEFINED, Band, scalar_band, task_weights
 from lib.metrics.validation import labels, numbers, one_each
 
 Prediction = int | Sequence[int] | None
@@ -75,8 +74,7 @@ def attribution(
     there = [i for i, one in enumerate(predicted) if one is not None]
     unpredicted = len(predicted) - len(there)
     if not there:
-        nothing = Band(np.nan, np.nan, np.nan)
-        return Attribution(nothing, nothing, 0, unpredicted)
+        return Attribution(UNDEFINED, UNDEFINED, 0, unpredicted)
     columns = np.array([_hit_and_error(predicted[i], actual[i]) for i in there])
     accuracy, distance = _means(columns, there, tasks, n_boot, rng)
     return Attribution(accuracy, distance, len(there), unpredicted)
@@ -101,7 +99,7 @@ def attribution_lead(
     rows = [i for i in range(len(actual)) if predicted[i] is not None and rival[i] is not None]
     if not rows:
         warnings.warn("the lead is undefined: both name a step of no trajectory", stacklevel=2)
-        return Band(np.nan, np.nan, np.nan)
+        return UNDEFINED
     hits = [[_hit_and_error(who[i], actual[i])[0] for who in (predicted, rival)] for i in rows]
     (lead,) = _means(-np.diff(hits), rows, tasks, n_boot, rng)
     return lead
@@ -152,6 +150,6 @@ def _means(columns, rows, tasks, n_boot, rng) -> list[Band]:
     columns meet the same resamples.
     """
     _, number = np.unique(tasks[rows], return_inverse=True)
-    weights = task_resamples(number.max() + 1, n_boot, rng)[:, number]
+    weights = task_weights(number.max() + 1, n_boot, rng)[:, number]
     means = weights @ columns / weights.sum(1)[:, None]
-    return [band(column[:, None]).at(1) for column in means.T]
+    return [scalar_band(column) for column in means.T]

@@ -10,8 +10,7 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.metrics.selection import task_resamples
-from lib.metrics.tax import Band, band
+from lib.metrics.bootstrap import UNDEFINED, Band, scalar_band, task_weights
 from lib.metrics.validation import attempts, labels, numbers, one_each
 
 _AT_ONCE = 2**20  # weights of resamples that are held at once
@@ -44,15 +43,15 @@ def auroc_band(
             "AUROC is undefined: no two attempts with different outcomes can be compared",
             stacklevel=2,
         )
-        return Band(np.nan, np.nan, np.nan)
-    weights = task_resamples(len(names), n_boot, rng)
+        return UNDEFINED
+    weights = task_weights(len(names), n_boot, rng)
     if nested:  # two copies of a task are two tasks, whose attempts are not compared
         above, all_pairs = weights @ wins.diagonal(), weights @ pairs.diagonal()
     else:
         above = np.einsum("bt,ts,bs->b", weights, wins, weights, optimize=True)
         all_pairs = np.einsum("bt,ts,bs->b", weights, pairs, weights, optimize=True)
     found = np.divide(above, all_pairs, out=np.full(len(above), np.nan), where=all_pairs > 0)
-    return band(found[:, None]).at(1)
+    return scalar_band(found)
 
 
 def _pairs(scores, passed, number, tasks, strata):
@@ -109,8 +108,8 @@ def spearman_band(
     strata = _strata(strata, len(x))
     if not len(x):
         warnings.warn("Spearman is undefined: there are no attempts", stacklevel=2)
-        return Band(np.nan, np.nan, np.nan)
-    weights = task_resamples(len(names), n_boot, rng)
+        return UNDEFINED
+    weights = task_weights(len(names), n_boot, rng)
     step = max(1, _AT_ONCE // max(len(x), 1))
     found = np.concatenate(
         [
@@ -122,7 +121,7 @@ def spearman_band(
         warnings.warn(
             "Spearman is undefined: a variable is constant in every stratum", stacklevel=2
         )
-    return band(found[:, None]).at(1)
+    return scalar_band(found)
 
 
 def _weighted_spearman(x, y, strata, weights):

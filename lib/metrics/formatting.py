@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from lib.metrics.tax import MARGIN, Band, Crossover
+from lib.metrics.bootstrap import Band
+from lib.metrics.tax import MARGIN, Crossover
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from lib.metrics.tax import Band
+from lib.metrics.bootstrap import Band
 from lib.metrics.validation import numbers
 
 FEWEST_SEEDS = 3

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lib.metrics.bootstrap import Band, band, task_weights
 from lib.metrics.estimators import checked_budget, pass_at_k, pass_hat_k
-from lib.metrics.tax import FEWEST_TASKS, MARGIN, Band, band, checked_resamples
+from lib.metrics.tax import MARGIN
 from lib.metrics.validation import attempts, labels, numbers, together
 
 
@@ -102,7 +103,7 @@ def selection(
     names, success = best_of_k(scores, passed, tasks, ks)
     _, number = np.unique(np.asarray(tasks), return_inverse=True)
     n, c = np.bincount(number), np.bincount(number, weights=np.asarray(passed, float)).astype(int)
-    weights = task_resamples(len(names), n_boot, rng) / len(names)
+    weights = task_weights(len(names), n_boot, rng) / len(names)
     found = {
         "success": weights @ success,
         "accuracy": weights @ np.repeat((c / n)[:, None], len(ks), axis=1),
@@ -130,14 +131,3 @@ def share_cashed_in(success: ArrayLike, accuracy: ArrayLike, coverage: ArrayLike
     )
     gain = coverage - accuracy
     return (success - accuracy) / np.where(gain > MARGIN, gain, np.nan)
-
-
-def task_resamples(tasks: int, n_boot: int, rng: int | np.random.Generator) -> NDArray[np.float64]:
-    """How often each task is drawn, [1 + n_boot, tasks]: once each first, then the resamples.
-
-    Fewer than `FEWEST_TASKS` tasks are not resampled.
-    """
-    rng, n_boot = np.random.default_rng(rng), checked_resamples(n_boot)
-    n_boot = n_boot if tasks >= FEWEST_TASKS else 0
-    drawn = rng.multinomial(tasks, np.full(tasks, 1 / max(tasks, 1)), size=n_boot)
-    return np.concatenate([np.ones((1, tasks)), drawn])

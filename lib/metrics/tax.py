@@ -6,6 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lib.metrics.bootstrap import (
+    FEWEST_TASKS,
+    Band,
+    band,
+    checked_resamples,
+    outward_interval,
+    row_weights,
+)
 from lib.metrics.estimators import (
     Counts,
     checked_budget,
@@ -18,12 +26,6 @@ from lib.metrics.validation import numbers, whole_numbers
 
 MARGIN = 1e-12
 """A base curve is above another one when it exceeds it by more than this."""
-
-FEWEST_TASKS = 10
-"""With fewer tasks, resampling tasks gives no interval worth the name."""
-
-FEWEST_RESAMPLES = 40
-"""With fewer resamples there is no 2.5 % quantile."""
 
 
 class Scalability(NamedTuple):
@@ -77,20 +79,6 @@ def crossover(base: ArrayLike, post: ArrayLike):
     K = above.shape[-1]
     stays = np.where(above.all(-1), K, np.argmin(above[..., ::-1], axis=-1))
     return np.where(stays > 0, K - stays + 1.0, np.inf)
-
-
-class Band(NamedTuple):
-    """An estimate and its 95 % interval: arrays over budgets, or numbers once one is chosen."""
-
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-
-    def at(self, k: int) -> "Band":
-        """The band at budget k, from 1 to the largest one measured."""
-        if k not in range(1, len(self.value) + 1):
-            raise ValueError(f"budget k = {k}: measured were those from 1 to {len(self.value)}.")
-        return Band(*(float(part[int(k) - 1]) for part in self))
 
 
 class Crossover(NamedTuple):
@@ -200,63 +188,24 @@ def sharpening_tax(
         S_base=band(S_base),
         S_post=band(S_post),
         **{name: band(replicates) for name, replicates in taxes.items()},
-        crossover=_crossover_interval(crossings),
+        crossover=_crossover(crossings),
         samples={name: replicates[1:] for name, replicates in taxes.items()}
         | {"crossover": crossings[1:]},
         notes=_notes(paired, few, S_base[:, -1], S_post[:, -1], K),
     )
 
 
-def checked_resamples(n_boot: int) -> int:
-    if n_boot != 0 and not FEWEST_RESAMPLES <= n_boot == int(n_boot):
-        raise ValueError(
-            f"n_boot = {n_boot}: expected 0 for no intervals, or at least {FEWEST_RESAMPLES}; "
-            "1000 is usual."
-        )
-    return int(n_boot)
-
-
 def _resampled(rng, n_boot, *cells):
-    """Distinct rows and their weights [1 + n_boot, rows]: as observed first, then the resamples."""
+    """The distinct rows of cells, and how many tasks of each every resample holds."""
     rows, tasks, row_of_task = distinct_rows(*cells)
-    weights = np.empty((1 + n_boot, len(tasks)))
-    weights[0] = tasks
-    if cells[0].tasks is not None:
-        # Tasks without names are drawn row by row: a histogram costs its rows, whatever they count.
-        weights[1:] = rng.multinomial(int(tasks.sum()), tasks / tasks.sum(), size=n_boot)
-        return rows, weights
-    for i in range(1, 1 + n_boot):
-        drawn = row_of_task[rng.integers(len(row_of_task), size=len(row_of_task))]
-        weights[i] = np.bincount(drawn, minlength=len(tasks))
-    return rows, weights
+    named = cells[0].tasks is None
+    return rows, row_weights(tasks, n_boot, rng, row_of_task if named else None)
 
 
-def band(replicates) -> Band:
-    """The observed row 0 of [1 + n_boot, K], with percentile intervals of the defined others."""
-    value, samples = replicates[0], np.sort(replicates[1:].T, axis=-1)  # NaN sorts last
-    defined = np.sum(~np.isnan(samples), axis=-1)
-    return Band(value, _quantile(samples, defined, 0.025), _quantile(samples, defined, 0.975))
-
-
-def _quantile(samples, defined, q):
-    """Linear interpolation between order statistics of sorted samples [K, n_boot]: [K]."""
-    if samples.shape[1] == 0:
-        return np.full(len(samples), np.nan)
-    position = q * np.maximum(defined - 1, 0)
-    below = np.floor(position).astype(int)
-    above = np.minimum(below + 1, np.maximum(defined - 1, 0))
-    rows = np.arange(len(samples))
-    return samples[rows, below] + (position - below) * (samples[rows, above] - samples[rows, below])
-
-
-def _crossover_interval(replicates) -> Crossover:
-    value, samples = replicates[0], np.sort(replicates[1:])
-    if len(samples) == 0:
-        return Crossover(float(value), np.nan, np.nan, np.nan)
-    # Whole budgets and infinities are not interpolated: the interval is rounded outwards.
-    low = samples[int(np.floor(0.025 * (len(samples) - 1)))]
-    high = samples[int(np.ceil(0.975 * (len(samples) - 1)))]
-    return Crossover(float(value), float(low), float(high), float(np.mean(np.isfinite(samples))))
+def _crossover(replicates) -> Crossover:
+    value, samples = replicates[0], replicates[1:]
+    probability = np.mean(np.isfinite(samples)) if len(samples) else np.nan
+    return Crossover(float(value), *outward_interval(samples), float(probability))
 
 
 def _tasks_of(cell) -> int:

@@ -14,11 +14,19 @@ JSON lines (.jsonl), text plain or packed (.gz); see `read` for the layouts unde
 """
 
 from lib.outcomes.files import SUFFIXES, from_dataset, read, to_dataset, write
-from lib.outcomes.pairing import Alignment, Comparison, align, comparisons
+from lib.outcomes.pairing import (
+    LARGEST_DEFAULT_BUDGET,
+    Alignment,
+    Comparison,
+    align,
+    comparisons,
+    default_budget,
+)
 from lib.outcomes.table import CELL, OutcomesError, OutcomesWarning, counts, kind, validate, warn
 
 __all__ = [
     "CELL",
+    "LARGEST_DEFAULT_BUDGET",
     "SUFFIXES",
     "Alignment",
     "Comparison",
@@ -27,6 +35,7 @@ __all__ = [
     "align",
     "comparisons",
     "counts",
+    "default_budget",
     "from_dataset",
     "kind",
     "read",

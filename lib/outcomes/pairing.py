@@ -1,6 +1,7 @@
 """Two arms side by side: the tasks both have, and those left out."""
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,6 +146,20 @@ def comparisons(table: pd.DataFrame, *, base: str = "base", post: str = "post") 
     if alone:
         warn(f"not compared, since the other arm is not there: {', '.join(alone)}.")
     return found
+
+
+LARGEST_DEFAULT_BUDGET = 1024
+"""Larger budgets are measured only on request: memory grows with the budget."""
+
+
+def default_budget(comparisons: Sequence[Comparison]) -> int:
+    """The largest budget that every task of all comparisons allows, at most 1024.
+
+    Raises OutcomesError where there are no comparisons.
+    """
+    if not comparisons:
+        raise OutcomesError("Expected at least one comparison, got none.")
+    return min(LARGEST_DEFAULT_BUDGET, *(comparison.max_k for comparison in comparisons))
 
 
 def _comparison(benchmark, pair, arms, shape) -> Comparison:

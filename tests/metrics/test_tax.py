@@ -171,7 +171,7 @@ def test_one_largest_budget_is_asked_for():
 @pytest.mark.parametrize("k", [0, -1, 17])
 def test_a_band_knows_the_budgets_it_was_measured_for(k):
     tax = sharpening_tax(([4], [16]), ([9], [16]), 16)
-    with pytest.raises(ValueError, match="measured were those from 1 to 16"):
+    with pytest.raises(ValueError, match="from 1 to 16, the largest measured"):
         tax.tax_S.at(k)
 
 
