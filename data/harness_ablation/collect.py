@@ -13,6 +13,7 @@ from lib import ROOT, outcomes
 from lib.__main__ import main as command_line
 from lib.claims import harness_rates
 from lib.envs import open_environment
+from lib.lab import harness_ablation
 
 HERE = Path(__file__).parent
 CONDITIONS = [
@@ -47,12 +48,12 @@ def collect(benchmark, model, prompt_format, tasks, attempts) -> Path:
 
 
 def write(folders) -> None:
-    table = harness_rates.conditions(folders, open_environment("bfcl:simple_python"))
+    table = harness_ablation.regraded(folders, open_environment("bfcl:simple_python"))
     _write(harness_rates.whole_tasks(table, ATTEMPTS), "outcomes.parquet")
 
 
 def write_multi_turn(folders) -> None:
-    _write(harness_rates.as_collected(folders), "multi_turn.parquet")
+    _write(harness_ablation.as_collected(folders), "multi_turn.parquet")
 
 
 def _write(table, name) -> None:

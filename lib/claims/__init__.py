@@ -6,7 +6,7 @@ a verdict and one sentence why. The verdict is a rule and nothing else (`verdict
 
 from lib.claims.advantage import advantage_claims, attribution_claims
 from lib.claims.claim import MIME, Claim, ClaimTable, verdict
-from lib.claims.harness import harness_claims, lab_harness_claims
+from lib.claims.harness import Contrast, harness_claims
 from lib.claims.ptgs import pilot_claims, ptgs_claims
 from lib.claims.sharpening import (
     all_claims,
@@ -29,7 +29,6 @@ from lib.claims.studies import (
     split_taxes,
     study,
 )
-from lib.lab.claims import by_base, lab_claims
 
 __all__ = [
     "ESTIMATION_ROLLOUTS",
@@ -39,17 +38,15 @@ __all__ = [
     "Agreement",
     "Claim",
     "ClaimTable",
+    "Contrast",
     "Study",
     "advantage_claims",
     "agreement",
     "all_claims",
     "attribution_claims",
-    "by_base",
     "coverage_crossover",
     "few_rollouts_predict",
     "harness_claims",
-    "lab_claims",
-    "lab_harness_claims",
     "larger_cross_earlier",
     "load",
     "only",

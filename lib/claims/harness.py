@@ -1,6 +1,7 @@
 """The claims about the text harness, put to the outcomes of an ablation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
@@ -10,64 +11,60 @@ from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
 from lib.metrics import MARGIN
 
 
-def harness_claims(table: pd.DataFrame, base: str, post: str, budgets: Sequence[int]) -> ClaimTable:
-    """What the harness does for a base model, and to a post-trained one, at each budget.
+class Contrast(NamedTuple):
+    """Two conditions of one model, and what the harness is claimed to do to it.
 
-    table: conditions as `harness_rates.conditions` makes them; base, post: pairs in it, two
-    unrelated models as the case may be: their difference is not looked at.
+    kind: a harness "raises" pass@k of a base model and "lowers" that of a post-trained one.
+    without, having: the conditions that are compared, arms of the table.
     """
-    return ClaimTable(
-        [
-            *(_lift(table, base, "cue off, exact", "cue on, lenient", k, +1) for k in budgets),
-            *(
-                _lift(table, post, "chat template, lenient", "cue on, lenient", k, -1)
-                for k in budgets
-            ),
-        ]
-    )
+
+    pair: str
+    kind: Literal["base", "post-trained"]
+    without: str
+    having: str
 
 
-def lab_harness_claims(
-    table: pd.DataFrame, bases: Sequence[str], post: str, budgets: Sequence[int]
+def harness_claims(
+    table: pd.DataFrame,
+    contrasts: Iterable[Contrast],
+    budgets: Sequence[int],
+    *,
+    place: str = "",
 ) -> ClaimTable:
-    """The same of the lab's models: both parts of its harness against the native form alone.
+    """What the harness does to pass@k of each model, at each budget k.
 
-    table: conditions as `lib.lab.harness_ablation.conditions` makes them; bases, post: pairs in it.
+    table: outcomes whose arms are conditions, as `harness_rates` describes; only conditions of one
+    pair are compared, so that models may be unrelated.  place: what precedes every statement, such
+    as "in the lab, ".
     """
-    models = [*((base, +1) for base in bases), (post, -1)]
-    return ClaimTable(
-        _lift(table, pair, "native", "both", k, direction, place="in the lab, ")
-        for pair, direction in models
-        for k in budgets
-    )
+    return ClaimTable(_lift(table, contrast, k, place) for contrast in contrasts for k in budgets)
 
 
-def _lift(table, pair, without, having, k, direction, place="") -> Claim:
-    """One condition against another: a claim that pass@k rises (direction 1) or falls (-1)."""
-    does = "raises" if direction > 0 else "lowers"
-    kind = "base" if direction > 0 else "post-trained"
-    statement = f"{place}the harness {does} pass@{k} of a {kind} model"
+def _lift(table, contrast, k, place) -> Claim:
+    pair, kind, without, having = contrast
+    direction, verb = (1, "raises") if kind == "base" else (-1, "lowers")
+    statement = f"{place}the harness {verb} pass@{k} of a {kind} model"
     statement += "" if pair == kind else f": {pair}"
-    printed = _printed(k) if direction > 0 else "shown as a figure"
+    printed = _printed(k) if kind == "base" else "shown as a figure"
     cells = table[(table["pair"] == pair) & table["arm"].isin([without, having])]
     if cells["arm"].nunique() < 2:
         return not_tested(statement, printed, f"needs the conditions {without!r} and {having!r}")
-    found = harness_rates.lift(table, pair, without, having, k)
+    lift = harness_rates.lift(table, pair, without, having, k)
     counted = outcomes.counts(cells.drop(columns="valid_call", errors="ignore"))
     if not counted["c"].any():
         attempts = counted[["n", "missing"]].to_numpy().sum()
         why = f"none of {attempts} attempts succeeded: too weak a model for these tasks"
         return not_tested(statement, printed, why)
-    low, high = sorted((direction * found.low, direction * found.high))
+    low, high = sorted((direction * lift.low, direction * lift.high))
     return Claim(
         statement=statement,
-        value=found.value,
-        low=found.low,
-        high=found.high,
+        value=lift.value,
+        low=lift.low,
+        high=lift.high,
         published=printed,
         verdict=verdict(low, high, 0),
         why=f"{having} against {without}, {cells['task'].nunique()} tasks"
-        + (", no difference" if abs(found.value) <= MARGIN else ""),
+        + (", no difference" if abs(lift.value) <= MARGIN else ""),
     )
 
 

@@ -1,71 +1,82 @@
-"""The claims about posterior-tempered group sampling, put to the runs of the lab."""
+"""The claims about posterior-tempered group sampling (PTGS), put to runs and to pilots."""
+
+from collections.abc import Collection
 
 import pandas as pd
 
 from lib.claims import paper_tables
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
-from lib.lab import plan, results
+from lib.claims.seed_differences import differences, shared_seeds
 from lib.metrics import FEWEST_SEEDS
 
 CLAIMED = {"Tax_S": -1, "pass@": +1}
 """What PTGS is claimed to do: lower the one, raise the other."""
-THAN = {"fixed": "a fixed temperature", "yoked": "as much heat for all (yoked)"}
-"""The arm that PTGS is compared with -> how a claim says it."""
+SAME_MEAN = "the same mean temperature for all tasks"
+AGAINST = {"fixed": "a fixed temperature", "yoked": f"{SAME_MEAN} (yoked)"}
+"""The method that PTGS is compared with -> how a claim names it."""
 
 
 def ptgs_claims(
     scores: pd.DataFrame,
-    world: str,
+    environment: str,
     algorithm: str,
-    K: int = plan.ATTEMPTS,
+    K: int = 128,
     *,
-    committed: bool = False,
+    primary_seeds: Collection[int] | None = None,
 ) -> ClaimTable:
     """Tax_S(K) and pass@K of PTGS against a fixed temperature and against the yoked control.
 
-    scores: of one world, algorithm, rate and size, as `lab.results.scores` makes them at K. The
-    seed is what was repeated: the interval is a t-interval over per-seed differences. What was not
-    fixed beforehand (`lab.plan.PRIMARY`) is called exploratory.
-    committed: whether they are of the lab's committed results; all others are exploratory.
+    scores: a row a run of this environment and algorithm: `seed`, `sampler` ("ptgs", "fixed",
+    "yoked"; others are ignored), `Tax_S` and `pass@K`. The seed is what was repeated: the interval
+    is a t-interval over differences within seeds.
+    primary_seeds: the seeds of the comparison that was fixed beforehand. Claims over other seeds,
+    and all claims if it is None, are called exploratory.
     """
-    found = []
+    claims = []
     for against in ("fixed", "yoked"):
-        seeds = results.shared_seeds(scores, "ptgs", against)
-        first = committed and plan.is_primary(world, algorithm, plan.Run.rate, K, seeds)
-        about = f"{world}, {algorithm}" + ("" if first else ", exploratory")
+        seeds = shared_seeds(scores, "ptgs", against)
+        primary = primary_seeds is not None and seeds == set(primary_seeds)
+        about = f"{environment}, {algorithm}" + ("" if primary else ", exploratory")
         for name, direction in CLAIMED.items():
             measure, shown = (name, f"{name}({K})") if name == "Tax_S" else (f"{name}{K}",) * 2
-            does = "lowers" if direction < 0 else "raises"
-            statement = f"PTGS {does} {shown} against {THAN[against]}: {about}"
-            printed = _printed(world, algorithm, name) if against == "fixed" else "no such control"
-            found.append(_claim(scores, measure, direction, against, statement, printed))
-    return ClaimTable(found)
+            verb = "lowers" if direction < 0 else "raises"
+            statement = f"PTGS {verb} {shown} against {AGAINST[against]}: {about}"
+            printed = "no such control"
+            if against == "fixed":
+                printed = _printed(environment, algorithm, name)
+            claims.append(_claim(scores, measure, direction, against, statement, printed))
+    return ClaimTable(claims)
 
 
 def pilot_claims(pilots: pd.DataFrame) -> ClaimTable:
-    """Coverage of a frozen policy whose tasks are tempered from pilots, at the largest total.
+    """Coverage of a frozen policy whose tasks get their temperature from pilot rollouts.
 
-    pilots: as `lab.pilots.compare` makes them, with columns world and policy. Against "matched"
-    the claim is about aiming alone, against a fixed temperature about heat and aiming together.
+    pilots: columns world (the environment), policy, total (rollouts a task), seed, method ("ptgs",
+    "fixed", "matched") and coverage. Only the largest total counts. Against "matched", which has
+    the same mean temperature, the claim is about aiming alone; against "fixed", about a higher
+    temperature and aiming together.
     """
     table = pilots[pilots["total"] == pilots["total"].max()].rename(columns={"method": "sampler"})
-    found = []
-    for (world, policy), part in table.groupby(["world", "policy"], sort=False):
+    claims = []
+    for (environment, policy), part in table.groupby(["world", "policy"], sort=False):
         total = part["total"].iloc[0]
-        for against, than in (("fixed", THAN["fixed"]), ("matched", "as much heat for all")):
+        for against, than in (
+            ("fixed", AGAINST["fixed"]),
+            ("matched", SAME_MEAN),
+        ):
             statement = (
                 f"PTGS by pilots raises coverage at {total} rollouts of a frozen policy ({policy}) "
-                f"against {than}: {world}, exploratory"
+                f"against {than}: {environment}, exploratory"
             )
-            found.append(_claim(part, "coverage", +1, against, statement, "not printed"))
-    return ClaimTable(found)
+            claims.append(_claim(part, "coverage", +1, against, statement, "not printed"))
+    return ClaimTable(claims)
 
 
 def _claim(scores, measure, direction, against, statement, printed) -> Claim:
-    found = results.differences(scores, measure, "ptgs", against)
-    if found.empty or not found["seeds"].item():
-        return not_tested(statement, printed, f"no seed of both arms, ptgs and {against}, is run")
-    row = found.iloc[0]
+    compared = differences(scores, measure, "ptgs", against)
+    if compared.empty or not compared["seeds"].item():
+        return not_tested(statement, printed, f"no seed was run with both ptgs and {against}")
+    row = compared.iloc[0]
     low, high = sorted((direction * row["low"], direction * row["high"]))
     return Claim(
         statement=statement,
@@ -81,21 +92,21 @@ def _claim(scores, measure, direction, against, statement, printed) -> Claim:
 
 def _why(scores, measure, direction, against, seeds) -> str:
     wide = scores.set_index(["seed", "sampler"])[measure].unstack("sampler")  # noqa: PD010
-    arms = wide[["ptgs", against]].dropna()
-    means = arms.mean()
-    as_claimed = int((direction * (arms["ptgs"] - arms[against]) > 0).sum())
+    both = wide[["ptgs", against]].dropna()
+    means = both.mean()
+    as_claimed = int((direction * (both["ptgs"] - both[against]) > 0).sum())
     where = "lower" if direction < 0 else "higher"
-    some = f"1 seed, {'' if as_claimed else 'not '}{where} in it"
-    counted = some if seeds == 1 else f"{seeds} seeds, {where} in {as_claimed}"
+    of_one_seed = f"1 seed, {'' if as_claimed else 'not '}{where} in it"
+    counted = of_one_seed if seeds == 1 else f"{seeds} seeds, {where} in {as_claimed}"
     few = f"; fewer than {FEWEST_SEEDS} give no interval" if seeds < FEWEST_SEEDS else ""
     return f"ptgs {means['ptgs']:.3f}, {against} {means[against]:.3f}; {counted}{few}"
 
 
-def _printed(world, algorithm, name) -> str:
+def _printed(environment, algorithm, name) -> str:
     rows = paper_tables.table("ptgs").set_index(["environment", "algorithm", "sampler"])
-    if (world, algorithm, "ptgs") not in rows.index:
+    if (environment, algorithm, "ptgs") not in rows.index:
         return "not printed"
-    fixed, tempered = (rows.loc[(world, algorithm, arm)] for arm in ("fixed", "ptgs"))
+    fixed, tempered = (rows.loc[(environment, algorithm, arm)] for arm in ("fixed", "ptgs"))
     if name == "Tax_S":
         return f"{fixed['tax_S@128']:.3f} to {tempered['tax_S@128']:.3f} at 128, Qwen2.5-7B"
     return f"{fixed['pass@128']:.1f} to {tempered['pass@128']:.1f} % at 128, Qwen2.5-7B"

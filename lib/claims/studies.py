@@ -9,7 +9,6 @@ import pandas as pd
 
 from lib import located, metrics, outcomes
 from lib.claims import paper_tables
-from lib.lab import comparisons
 
 FEWEST_PAIRS = 8
 """With fewer model pairs, resampling pairs gives no interval worth the name."""
@@ -31,18 +30,14 @@ class Study(NamedTuple):
 def load(
     source: str, *, pairs: Sequence[str] | None = None, benchmarks: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """A table of outcomes by its source: "published", "lab", or a path as `outcomes.read` takes it.
+    """A table of outcomes by its source: "published", or a path as `outcomes.read` takes it.
 
-    "lab" has the runs whose models are committed, or those of all its runs that `pairs` names.
     A relative path that does not exist here is looked for from the root of the checkout.
     pairs, benchmarks: keep only these, in this order; None keeps all. Raises OutcomesError for a
     name that the table does not have.
     """
     if source == "published":
         table = outcomes.validate(paper_tables.rollout_counts(), source="published counts")
-    elif source == "lab":
-        table = comparisons.every()
-        table = comparisons.of(comparisons.SHOWN, table) if pairs is None else table
     else:
         table = outcomes.read(located(source))
     return only(table, source, pairs=pairs, benchmarks=benchmarks)

@@ -1,38 +1,70 @@
-"""The claims of the first paper, put to the lab's runs: a group of their own."""
+"""The claims that the lab puts to its own runs: which runs, seeds and conditions they are about."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lib.claims.claim import ClaimTable
-from lib.claims.sharpening import few_rollouts_predict, tax_follows_consistency, tax_positive
-from lib.claims.studies import Study
-from lib.lab import comparisons
+import pandas as pd
+
+from lib import claims
+from lib.lab import comparisons, harness_ablation, plan
 
 
-def by_base(studies: Sequence[Study]) -> list[Study]:
+def by_base(studies: Sequence[claims.Study]) -> list[claims.Study]:
     """The lab's studies with the base as the pair, see `lib.lab.comparisons.by_base`."""
-    renamed = comparisons.by_base([one.comparison for one in studies])
-    return [Study(one, old.tax) for one, old in zip(renamed, studies, strict=True)]
+    renamed = comparisons.by_base([study.comparison for study in studies])
+    return [
+        claims.Study(comparison, study.tax)
+        for comparison, study in zip(renamed, studies, strict=True)
+    ]
 
 
-def lab_claims(studies: Sequence[Study], *, seed: int = 0) -> ClaimTable:
+def tax_claims(studies: Sequence[claims.Study], *, seed: int = 0) -> claims.ClaimTable:
     """Whether there is a tax, and what predicts it, over the lab's runs: none for no studies.
 
     The published figures beside them are those of the paper's models.
     """
     if not studies:
-        return ClaimTable()
+        return claims.ClaimTable()
     grouped = by_base(studies)
-    found = [
-        tax_positive(studies),
-        few_rollouts_predict(grouped, seed=seed),
-        tax_follows_consistency(grouped, seed=seed),
+    of_runs = [
+        claims.tax_positive(studies),
+        claims.few_rollouts_predict(grouped, seed=seed),
+        claims.tax_follows_consistency(grouped, seed=seed),
     ]
-    return ClaimTable(
+    return claims.ClaimTable(
         replace(
             claim,
             statement=f"in the lab, {claim.statement}",
             published=f"{claim.published}; other models",
         )
-        for claim in found
+        for claim in of_runs
     )
+
+
+def ptgs_claims(
+    scores: pd.DataFrame,
+    environment: str,
+    algorithm: str,
+    K: int = plan.ATTEMPTS,
+    *,
+    committed: bool = False,
+) -> claims.ClaimTable:
+    """`lib.claims.ptgs_claims` over the lab's runs of one environment, algorithm, rate and size.
+
+    scores: as `lib.lab.results.scores` makes them at K.  committed: whether they are the lab's
+    committed results. All others, and all but what `plan.PRIMARY` fixed, are exploratory.
+    """
+    primary = plan.is_primary(environment, algorithm, plan.Run.rate, K, plan.SEEDS)
+    seeds = plan.SEEDS if committed and primary else None
+    return claims.ptgs_claims(scores, environment, algorithm, K, primary_seeds=seeds)
+
+
+def harness_claims(table: pd.DataFrame, budgets: Sequence[int]) -> claims.ClaimTable:
+    """What both parts of the lab's harness do to its models, against the native form alone.
+
+    table: conditions as `lib.lab.harness_ablation.conditions` makes them.
+    """
+    models = [(name, "base") for name in harness_ablation.BASES.values()]
+    models.append((harness_ablation.TRAINED, "post-trained"))
+    contrasts = [claims.Contrast(name, kind, "native", "both") for name, kind in models]
+    return claims.harness_claims(table, contrasts, budgets, place="in the lab, ")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib import outcomes
+from lib import claims, outcomes
 from lib.lab import plan, results
 from lib.lab.plan import Run
 
@@ -24,6 +24,19 @@ def every(folder: str | Path | None = None) -> pd.DataFrame:
     """
     table = results.as_outcomes(results.read("evaluations", folder))
     return table[table.groupby(CELL)["arm"].transform("nunique") == 2].reset_index(drop=True)
+
+
+def load(
+    pairs: Sequence[str] | None = None, benchmarks: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The committed results as outcomes: the runs of `SHOWN`, or those that `pairs` names.
+
+    pairs, benchmarks: keep only these, in this order; None keeps all. Raises OutcomesError for a
+    name that the lab does not have.
+    """
+    table = every()
+    table = of(SHOWN, table) if pairs is None else table
+    return claims.only(table, "lab", pairs=pairs, benchmarks=benchmarks)
 
 
 def of(runs: Sequence[Run], table: pd.DataFrame) -> pd.DataFrame:

@@ -1,16 +1,30 @@
-"""The harness ablation of the lab: the cue, and the lenient reading, of bases and trained models.
+"""The harness ablations: of real models on BFCL, and of the lab's own models on its desk.
 
-Here the cue is one word that asks for native calls, and the lenient reading takes calls in every
-form that the corpora have. Another reading is another run: what the world answers depends on it.
+On BFCL two prompts are collected, the text harness (cue on) and a plain prompt (cue off), and for a
+post-trained model its chat template; two parsers then read the very same completions.
+
+On the desk the cue is one word that asks for native calls, and the lenient reading takes calls in
+every form that the corpora have. There another reading is another run, since what the environment
+answers depends on it. The arms of the tables of outcomes are the conditions.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from lib import outcomes
+from lib import ROOT, claims, outcomes
+from lib.envs import Environment
 from lib.lab import plan, results
 from lib.lab.plan import Run
+from lib.rollouts.collection import read_collection
+from lib.rollouts.regrading import has_valid_call, regrade
+
+CUES = {"harness": "cue on", "plain": "cue off", "chat": "chat template"}
+"""Prompt format of a collection -> what the condition is called."""
+
+PARSERS = {"exact": "exact", "robust": "lenient"}
+"""Parser -> what the condition is called."""
 
 READINGS = {
     "native": (False, "exact"),
@@ -79,3 +93,83 @@ def prototype(folder: str | Path | None = None) -> pd.DataFrame:
     Two seeds at most, on 64 tasks of another world (Sokoban) with 128 rollouts; it had no desk.
     """
     return pd.read_csv(Path(folder or plan.DATA) / "prototype.csv")
+
+
+# --------------------------------------------------------------------------- collections on BFCL
+
+
+def contrasts(base: str, post: str) -> list[claims.Contrast]:
+    """What is compared of a base and of a post-trained model, which may be unrelated."""
+    return [
+        claims.Contrast(base, "base", "cue off, exact", "cue on, lenient"),
+        claims.Contrast(post, "post-trained", "chat template, lenient", "cue on, lenient"),
+    ]
+
+
+def regraded(folders: Iterable[str | Path], environment: Environment) -> pd.DataFrame:
+    """The table of outcomes of collections, each read by both parsers, an arm a condition.
+
+    The arm of each collection is its prompt format. Beside `passed` stands `valid_call`: "True"
+    where the attempt called an offered tool with all required arguments, right or wrong.
+    """
+    rows = [
+        _row(rollout, reading)
+        for folder in folders
+        for parser, reading in PARSERS.items()
+        for rollout in regrade(read_collection(folder), environment, parser)
+    ]
+    return outcomes.validate(pd.DataFrame(rows), source="collections")
+
+
+def as_collected(folders: Iterable[str | Path]) -> pd.DataFrame:
+    """As `regraded`, but only read leniently, as they were collected: for tasks of several turns.
+
+    There the turns that follow depend on how the first was read, so another reading is another run.
+    """
+    rows = [
+        _row(rollout, PARSERS["robust"])
+        for folder in folders
+        for rollout in read_collection(folder)
+    ]
+    return outcomes.validate(pd.DataFrame(rows), source="collections")
+
+
+def _row(rollout, reading) -> dict:
+    return {
+        "benchmark": rollout.benchmark,
+        "pair": rollout.pair,
+        "arm": f"{CUES[rollout.arm]}, {reading}",
+        "task": rollout.task,
+        "attempt": rollout.attempt,
+        "passed": rollout.passed,
+        "reason": rollout.reason if rollout.passed is None else None,
+        "valid_call": has_valid_call(rollout),
+    }
+
+
+def live(model: str = "smollm2-135m-instruct", tasks: int = 2, n: int = 2) -> pd.DataFrame:
+    """The conditions of a small collection made here and now.
+
+    Needs `make benchmarks models`; three minutes on two cores.
+    """
+    import tempfile
+
+    from lib.envs import open_environment
+    from lib.generation import Engine, Sampling, load
+    from lib.generation.packaged_models import find_model
+    from lib.rollouts.collection import collect
+    from lib.rollouts.policies import ChatTemplate, Harness, LocalPolicy, Plain
+
+    environment, cache = open_environment("bfcl:simple_python"), ROOT / "build" / "models"
+    weights, tokenizer = load(find_model(model, cache), cache=cache)
+    prompt_formats = {"harness": Harness(), "plain": Plain()}
+    if tokenizer.chat_template:
+        prompt_formats["chat"] = ChatTemplate(tokenizer)
+    sampling = Sampling(temperature=0.4, top_p=0.95, max_new_tokens=48)
+    with tempfile.TemporaryDirectory() as folder:
+        folders = [Path(folder) / name for name in prompt_formats]
+        for out, (name, prompt_format) in zip(folders, prompt_formats.items(), strict=True):
+            policy = LocalPolicy(Engine(weights, tokenizer), prompt_format, sampling, name=model)
+            few = environment.tasks()[:tasks]
+            collect(policy, environment, few, n, out, pair=model, arm=name)
+        return regraded(folders, environment)

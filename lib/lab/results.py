@@ -1,6 +1,5 @@
 """What the lab measured, as tables; everything here reads the committed tables of `plan.DATA`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -161,44 +160,6 @@ def curves(
 def budget(evaluations: pd.DataFrame) -> int:
     """The largest budget that every task of every evaluation allows."""
     return int(evaluations["n"].min())
-
-
-def differences(
-    table: pd.DataFrame, measure: str, arm: str, against: str, by: Sequence[str] = ()
-) -> pd.DataFrame:
-    """Arm minus arm of the same seed: the columns `by`, `value`, `low`, `high`, `seeds`.
-
-    table: as `scores` makes it.  The seed is what was repeated, on the same tasks, so the interval
-    is a t-interval over seeds (`metrics.t_interval`). A seed without either arm is left out.  `by`
-    must tell apart all but arms and seeds; raises ValueError otherwise.
-    """
-    rows = []
-    groups = table.groupby(list(by), sort=False) if by else [((), table)]
-    for key, group in groups:
-        if group.duplicated(["seed", "sampler"]).any():
-            raise ValueError(
-                f"several runs of one arm and seed in {key or 'the table'}: name in "
-                f"`by`, now {list(by)}, what tells them apart"
-            )
-        wide = group.set_index(["seed", "sampler"])[measure].unstack("sampler")  # noqa: PD010
-        if not {arm, against} <= set(wide.columns):
-            continue
-        found = (wide[arm] - wide[against]).dropna()
-        band = metrics.t_interval(found.to_numpy())
-        key = key if isinstance(key, tuple) else (key,)
-        rows.append(
-            dict(zip(by, key, strict=True))
-            | {"measure": measure, "arm": arm, "against": against}
-            | {"value": band.value, "low": band.low, "high": band.high, "seeds": len(found)}
-        )
-    told = ["measure", "arm", "against", "value", "low", "high", "seeds"]
-    return pd.DataFrame(rows, columns=[*by, *told])
-
-
-def shared_seeds(table: pd.DataFrame, arm: str, against: str) -> set[int]:
-    """The seeds that both arms were run with; table: as `scores` makes it."""
-    ours, theirs = (set(select(table, sampler=one)["seed"]) for one in (arm, against))
-    return ours & theirs
 
 
 def _counts(cell: pd.DataFrame) -> metrics.Counts:

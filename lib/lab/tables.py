@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lib import metrics
-from lib.claims import paper_tables
+from lib.claims import paper_tables, seed_differences
 from lib.lab import plan, results
 from lib.metrics.formatting import number, with_interval
 
@@ -132,8 +132,8 @@ def differences(
 ) -> pd.DataFrame:
     """PTGS minus every other arm, in each cell of these runs, wherever it was evaluated.
 
-    A row a measure with the columns of `results.differences`, `CELL`, `evaluated` and `status`:
-    primary or exploratory. Where seeds is 0 it was not run.
+    A row a measure with the columns of `claims.seed_differences.differences`, `CELL`, `evaluated`
+    and `status`: primary or exploratory. Where seeds is 0 it was not run.
     committed: whether they are the lab's committed results; all others are exploratory.
     """
     cells = [tuple(run.settings()[name] for name in CELL) for run in runs if run.sampler == "ptgs"]
@@ -145,13 +145,13 @@ def differences(
             others = [run.sampler for run in runs if all(getattr(run, n) == here[n] for n in here)]
             for against in dict.fromkeys(one for one in others if one != "ptgs"):
                 part = results.select(scores, **here)
-                seeds = results.shared_seeds(part, "ptgs", against)
+                seeds = seed_differences.shared_seeds(part, "ptgs", against)
                 first = committed and plan.is_primary(*cell, K, seeds)
                 first &= where == next(iter(WHERE)) and against in ("fixed", "yoked")
                 told = here | {"evaluated": where, "against": against}
                 told["status"] = "primary" if first else "exploratory"
                 for measure in ("pass@1", f"pass@{K}", "Tax_A", "Tax_S"):
-                    found = results.differences(part, measure, "ptgs", against)
+                    found = seed_differences.differences(part, measure, "ptgs", against)
                     none = {"value": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
                     band = found.iloc[0].to_dict() if len(found) else none
                     rows.append(band | told | {"measure": measure})

@@ -1,80 +1,44 @@
-"""The harness ablation: both readings of the same completions, and what they are compared with."""
+"""Rates and lifts of the conditions of a harness ablation, and the claims about them."""
 
-import json
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from lib import outcomes
-from lib.claims import harness_claims, harness_rates
-from lib.envs import Outcome
-from lib.rollouts.collection import collect
-from lib.rollouts.policies import ScriptedPolicy
-from lib.trajectories.schema import Message, Tool
+from lib.claims import Contrast, harness_claims, harness_rates
 
-TOOL = Tool("add", "", {"properties": {"a": {"type": "integer"}}, "required": ["a"]})
-EXACT = '```tool_call\n[{"name": "add", "arguments": {"a": 1}}]\n```'
-LOOSE = "```tool_call\n[{'name': 'add', 'arguments': {'a': '1'}}]\n```"
+SUCCESSES = {
+    "cue on, exact": (0, 2),
+    "cue on, lenient": (0, 1, 2, 3),
+    "cue off, exact": (),
+    "cue off, lenient": (),
+}
+"""Condition -> the attempts, of 4, that make a valid call and pass."""
 
-
-class OneCall:
-    """A world of one reply, passed by the call add(a=1)."""
-
-    name = "one_call"
-
-    def tasks(self):
-        return tuple("abcdefghijkl")
-
-    def reset(self, task, attempt):
-        return _Episode()
+BASE = Contrast("m", "base", "cue off, exact", "cue on, lenient")
+UNKNOWN = Contrast("other", "post-trained", "chat template, lenient", "cue on, lenient")
 
 
-class _Episode:
-    system, tools, messages, seeds, outcome, done = (
-        "",
-        (TOOL,),
-        (Message("user", "q"),),
-        {},
-        None,
-        0,
-    )
-
-    def step(self, reply):
-        self.done = True
-        self.outcome = Outcome([c.arguments for c in reply.tool_calls] == [{"a": 1}])
-        return ()
-
-    def close(self):
-        pass
-
-
-@pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    """Cue on: odd attempts write the call loosely, even ones exactly; cue off: prose only."""
-    out = tmp_path_factory.mktemp("ablation")
-    said = {"harness": lambda _, key: (EXACT, LOOSE)[key.attempt % 2], "plain": lambda *_: "prose"}
-    for name, script in said.items():
-        policy = ScriptedPolicy(script, name)
-        collect(policy, OneCall(), OneCall().tasks(), 4, out / name, pair="m", arm=name)
-    return harness_rates.conditions([out / name for name in said], OneCall())
-
-
-def test_both_readings_grade_the_same_completions(table):
-    passed = table.groupby("arm")["passed"].mean().to_dict()
-    assert passed == {
-        "cue on, exact": 0.5,
-        "cue on, lenient": 1.0,
-        "cue off, exact": 0.0,
-        "cue off, lenient": 0.0,
-    }
+@pytest.fixture
+def table():
+    """Twelve tasks, four attempts at each in every condition."""
+    rows = [
+        {"benchmark": "b", "pair": "m", "arm": arm, "task": task, "attempt": attempt}
+        | {"passed": attempt in passing, "valid_call": str(attempt in passing)}
+        for (arm, passing), task, attempt in itertools.product(
+            SUCCESSES.items(), "abcdefghijkl", range(4)
+        )
+    ]
+    return outcomes.validate(pd.DataFrame(rows))
 
 
 def test_rates_and_their_lift(table):
-    found = harness_rates.rates(table, 4).set_index("condition")
-    assert found.loc["cue on, exact", "pass@1"].value == pytest.approx(0.5)
-    assert found.loc["cue on, exact", "pass@4"].value == pytest.approx(1.0)
-    assert found.loc["cue on, exact", "valid calls"].value == pytest.approx(0.5)
+    rates = harness_rates.rates(table, 4).set_index("condition")
+    assert rates.loc["cue on, exact", "pass@1"].value == pytest.approx(0.5)
+    assert rates.loc["cue on, exact", "pass@4"].value == pytest.approx(1.0)
+    assert rates.loc["cue on, exact", "valid calls"].value == pytest.approx(0.5)
     band = harness_rates.lift(table, "m", "cue off, exact", "cue on, lenient", 1)
     assert band == pytest.approx((1, 1, 1))
 
@@ -93,7 +57,7 @@ def test_no_success_in_n_tasks_leaves_room_for_a_few():
 
 
 def test_claims_of_the_harness(table):
-    raises, *_, unknown = harness_claims(table, "m", "other", [1])
+    raises, unknown = harness_claims(table, [BASE, UNKNOWN], [1])
     assert raises.verdict == "holds"
     assert raises.value == pytest.approx(1)
     assert raises.published.startswith("5.59 to 15.63 %")
@@ -102,14 +66,7 @@ def test_claims_of_the_harness(table):
 
 def test_a_floor_is_no_verdict(table):
     nothing = outcomes.validate(table.assign(passed=False))
-    claim = harness_claims(nothing, "m", "other", [4])[0]
+    claim = harness_claims(nothing, [BASE], [4])[0]
     assert claim.verdict == "not tested here"
     assert "none of 96 attempts succeeded" in claim.why
     assert np.isnan(claim.value)
-
-
-def test_the_readings_survive_the_file(table, tmp_path):
-    outcomes.write(table, tmp_path / "t.parquet")
-    read = outcomes.read(tmp_path / "t.parquet")
-    pd.testing.assert_frame_equal(harness_rates.valid_calls(read), harness_rates.valid_calls(table))
-    assert json.loads(read.head(1).to_json(orient="records"))[0]["valid_call"] == "True"

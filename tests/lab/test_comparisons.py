@@ -8,6 +8,7 @@ import pytest
 
 from lib import ROOT, claims
 from lib.claims import harness_rates
+from lib.lab import claims as lab_claims
 from lib.lab import comparisons, live, plan
 from lib.lab import harness_ablation as desk_ablation
 from lib.lab.plan import Run
@@ -45,9 +46,9 @@ def written(tmp_path, monkeypatch):
 def test_the_lab_is_a_source_and_shows_the_committed_runs(written):
     runs = [PTGS, FIXED, replace(FIXED, seed=3)]
     written(evaluation([3, 9], "base-85"), *(evaluation([1, 60], "post", run) for run in runs))
-    shown = claims.load("lab")
+    shown = comparisons.load()
     assert list(dict.fromkeys(shown["pair"])) == ["grpo fixed seed 0", "grpo ptgs seed 0"]
-    assert set(claims.load("lab", pairs=["grpo fixed seed 3"])["pair"]) == {"grpo fixed seed 3"}
+    assert set(comparisons.load(pairs=["grpo fixed seed 3"])["pair"]) == {"grpo fixed seed 3"}
     gone = comparisons.absent(comparisons.SHOWN, shown)
     assert gone[0] == "grpo fixed seed 0 on frozenlake"
     assert len(gone) == len(comparisons.SHOWN) - 2
@@ -64,7 +65,7 @@ def test_a_run_whose_base_is_not_evaluated_yet_is_left_out(written):
 
 def test_no_results_say_who_makes_them(written):
     with pytest.raises(FileNotFoundError, match="make lab writes it"):
-        claims.load("lab")
+        comparisons.load()
 
 
 def test_claims_of_the_lab_count_runs_and_group_them_by_base(written):
@@ -73,13 +74,13 @@ def test_claims_of_the_lab_count_runs_and_group_them_by_base(written):
     parts = [evaluation(rng.integers(0, 64, 12), "base-85", run) for run in (FIXED, SMALL)]
     written(*parts, *(evaluation(rng.integers(0, 64, 12), "post", run) for run in runs))
     studies = claims.study(comparisons.every(), n_boot=50)
-    grouped = [one.comparison.pair for one in claims.by_base(studies)]
+    grouped = [one.comparison.pair for one in lab_claims.by_base(studies)]
     assert grouped == ["sokoban 0.25M", "sokoban 0.25M", "sokoban 0.06M"]
-    found = claims.lab_claims(studies)
+    found = lab_claims.tax_claims(studies)
     assert all(one.statement.startswith("in the lab, ") for one in found)
     assert all(one.published.endswith("; other models") for one in found)
     assert found[0].of == 3
-    assert claims.lab_claims([]) == []
+    assert lab_claims.tax_claims([]) == []
 
 
 # --- the harness ablation -------------------------------------------------------------------------
@@ -104,8 +105,7 @@ def test_the_harness_of_the_lab_lifts_a_base_and_lowers_the_trained_model():
         ),
         DESK,
     )
-    bases = list(desk_ablation.BASES.values())
-    found = claims.lab_harness_claims(table, bases, desk_ablation.TRAINED, [1])
+    found = lab_claims.harness_claims(table, [1])
     assert [one.verdict for one in found] == ["holds", "not tested here", "holds"]
     assert found[0].value == pytest.approx(30 / 64)
     assert found[1].why == "needs the conditions 'native' and 'both'"
@@ -125,7 +125,7 @@ def test_an_ablation_without_results_is_empty(tmp_path):
     table = desk_ablation.read(DESK, tmp_path)
     assert len(desk_ablation.absent(table)) == 12
     assert len(harness_rates.rates(table, 32)) == len(harness_rates.lifts(table, "native", 32)) == 0
-    found = claims.lab_harness_claims(table, [], desk_ablation.TRAINED, [1])
+    found = lab_claims.harness_claims(table, [1])
     assert found[0].verdict == "not tested here"
 
 

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from lib import claims, metrics
+from lib.claims import seed_differences
+from lib.lab import claims as lab_claims
 from lib.lab import plan, results, tables
 from tests import lab_runs
 
@@ -52,27 +54,27 @@ def test_the_budget_is_what_every_task_allows():
 
 
 def test_differences_of_constants_are_their_difference_without_width():
-    found = results.differences(SCORES, "pass@1", "ptgs", "fixed").iloc[0]
+    found = seed_differences.differences(SCORES, "pass@1", "ptgs", "fixed").iloc[0]
     assert found[["value", "low", "high"]].tolist() == pytest.approx([0.25] * 3)
     assert found["seeds"] == 3
 
 
 def test_a_seed_without_either_arm_is_left_out():
     some = SCORES[(SCORES["sampler"] != "fixed") | (SCORES["seed"] != 1)]
-    assert results.differences(some, "pass@1", "ptgs", "fixed")["seeds"].item() == 2
+    assert seed_differences.differences(some, "pass@1", "ptgs", "fixed")["seeds"].item() == 2
 
 
 def test_an_arm_that_was_not_run_gives_no_row_and_all_columns():
-    found = results.differences(SCORES, "pass@1", "ptgs", "shuffled", by=["world"])
+    found = seed_differences.differences(SCORES, "pass@1", "ptgs", "shuffled", by=["world"])
     assert found.empty
     assert {"world", "value", "low", "high", "seeds"} <= set(found)
 
 
 def test_runs_that_are_not_told_apart_are_refused():
     twice = pd.concat([SCORES, SCORES.assign(rate=1e-4)])
-    with pytest.raises(ValueError, match=r"several runs of one arm and seed .* name in `by`"):
-        results.differences(twice, "pass@1", "ptgs", "fixed")
-    found = results.differences(twice, "pass@1", "ptgs", "fixed", by=["rate"])
+    with pytest.raises(ValueError, match=r"several runs of one method and seed .* name in `by`"):
+        seed_differences.differences(twice, "pass@1", "ptgs", "fixed")
+    found = seed_differences.differences(twice, "pass@1", "ptgs", "fixed", by=["rate"])
     assert found["rate"].tolist() == [3e-4, 1e-4]
 
 
@@ -106,7 +108,7 @@ def test_runs_of_the_plan_are_chosen_by_name():
 
 
 def verdicts(table, K=8, world="sokoban"):
-    return claims.ptgs_claims(results.scores(table, K=K), world, "grpo", K)
+    return lab_claims.ptgs_claims(results.scores(table, K=K), world, "grpo", K)
 
 
 def test_claims_follow_the_sign_of_each_measure():
@@ -137,7 +139,7 @@ def test_an_arm_that_was_not_run_is_not_tested():
 def of_128(seeds, **options):
     table = results.scores(lab_runs.evaluations(seeds=seeds), K=8)
     table = table.rename(columns={"pass@8": "pass@128"})
-    return claims.ptgs_claims(table, "sokoban", "grpo", **options)
+    return lab_claims.ptgs_claims(table, "sokoban", "grpo", **options)
 
 
 def test_only_what_was_fixed_beforehand_is_not_exploratory():
@@ -145,7 +147,7 @@ def test_only_what_was_fixed_beforehand_is_not_exploratory():
     assert not any("exploratory" in claim.statement for claim in first)
     assert first[0].published.startswith("0.081 to 0.025")
     others = [
-        claims.ptgs_claims(SCORES, "sokoban", "grpo", 8, committed=True),
+        lab_claims.ptgs_claims(SCORES, "sokoban", "grpo", 8, committed=True),
         of_128(plan.SEEDS[:3], committed=True),
         of_128(plan.SEEDS),  # a live run may have as many attempts
     ]
