@@ -36,8 +36,8 @@ from lib.training.objectives import (
     kept_groups,
 )
 from lib.training.scoring import score
-from lib.trajectories.manifest import write_once
 from lib.trajectories.schema import Message, Rollout, Turn
+from lib.trajectories.storage import write_once
 from tests import lettered
 
 WORLD = lettered.Letters()

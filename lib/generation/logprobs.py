@@ -58,22 +58,23 @@ def collate(readings: Sequence[Reading], device="cpu") -> Actions:
 def microbatches(
     readings: Sequence[Reading], *, rows: float = np.inf, tokens: float = np.inf
 ) -> list[list[int]]:
-    """Numbers of the readings in microbatches, those of like length together.
+    """Split readings into microbatches of similar length; returns the indices of each.
 
-    rows: sequences of a microbatch, at most.  tokens: of a microbatch, padding included, at most. A microbatch has at
-    least one reading, however large.
+    rows: sequences of a microbatch, at most.  tokens: of a microbatch, padding included, at most.
+    A microbatch has at least one reading, however large.
     """
     lengths = [max(map(len, reading.sequences), default=0) for reading in readings]
-    found, count = [], 0
+    batches, count = [], 0
     for i in sorted(range(len(readings)), key=lengths.__getitem__):
         size = len(readings[i].sequences)
-        # Lengths ascend, so the reading that comes last is as long as its microbatch is wide.
-        if not found or (count and (count + size > rows or (count + size) * lengths[i] > tokens)):
-            found.append([])
+        # Lengths ascend, so the last reading is as long as its microbatch is wide.
+        too_large = count + size > rows or (count + size) * lengths[i] > tokens
+        if not batches or (count and too_large):
+            batches.append([])
             count = 0
-        found[-1].append(i)
+        batches[-1].append(i)
         count += size
-    return found or [[]]
+    return batches or [[]]
 
 
 def action_logits(

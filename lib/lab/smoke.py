@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from transformers.utils.logging import disable_progress_bar
 
-from lib.generation import Engine, load, limit_threads
+from lib.generation import Engine, limit_threads, load
 from lib.lab import plan, runner
 from lib.lab.evaluation import as_policy, evaluate
 from lib.lab.plan import Base, Run

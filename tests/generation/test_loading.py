@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers
 
-from lib.generation import load, models, limit_threads
+from lib.generation import limit_threads, load, models
 
 
 @pytest.fixture
