@@ -18,6 +18,7 @@ _HOMES = {
     "Sampling": "sampling",
     "load": "models",
     "limit_threads": "models",
+    "open_model": "packaged_models",
 }
 __all__ = list(_HOMES)
 

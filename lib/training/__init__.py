@@ -26,6 +26,7 @@ from lib.training.temperature_schedules import (
     ShuffledSchedule,
     TemperatureSchedule,
     YokedSchedule,
+    open_schedule,
     read_log,
 )
 
@@ -38,6 +39,7 @@ __all__ = [
     "TemperatureSchedule",
     "YokedSchedule",
     "defaults",
+    "open_schedule",
     "read_log",
     "train",
 ]

@@ -217,3 +217,47 @@ def _groups(path: Path, number: int, line: dict[str, Any]) -> list[dict[str, Any
             f"{path}:{number}: each group of a step needs a task and a temperature ({error!r})"
         ) from error
     return line["groups"]
+
+
+SCHEDULES = ("fixed", "ptgs", "yoked", "shuffled")
+"""Names of the schedules, as `open_schedule` takes them and settings keep them."""
+
+
+def open_schedule(
+    name: str,
+    *,
+    temperature: float = 1.0,
+    seed: int = 0,
+    log: str | Path | None = None,
+    **shape: float | None,
+) -> TemperatureSchedule:
+    """The temperature schedule of a name, with its arguments.
+
+    name : one of `SCHEDULES`.
+    temperature : of "fixed"; of "ptgs" that of its pivot.
+    seed : of the random numbers of "ptgs" and "shuffled".
+    log : the step log of the PTGS run that "yoked" and "shuffled" replay.
+    shape : `tau`, `pivot_start` and `pivot_end` of "ptgs" (see `lib.ptgs.PTGS`); None is its own.
+
+    Raises ValueError for an argument that the schedule would ignore, or one that it lacks.
+    """
+    if name not in SCHEDULES:
+        raise ValueError(f"schedule is {name!r}: expected one of {', '.join(SCHEDULES)}")
+    shape = {key: value for key, value in shape.items() if value is not None}
+    if shape and name != "ptgs":
+        raise ValueError(
+            f"`{next(iter(shape))}` is only with the schedule ptgs, here it is {name}: leave it out"
+        )
+    if log is not None and name in ("fixed", "ptgs"):
+        raise ValueError(
+            f"`log` is only with the schedule yoked or shuffled, here it is {name}: leave it out"
+        )
+    if log is None and name in ("yoked", "shuffled"):
+        raise ValueError(
+            f"the schedule {name} replays a PTGS run: give its step log, RUN/steps.jsonl, as `log`"
+        )
+    if name == "fixed":
+        return FixedTemperature(temperature)
+    if name == "ptgs":
+        return PTGSSchedule(PTGS(t_ref=temperature, seed=seed, **shape))
+    return YokedSchedule(log) if name == "yoked" else ShuffledSchedule(log, seed)

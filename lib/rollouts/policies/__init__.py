@@ -7,6 +7,13 @@ harness, a plain prompt, or the model's own chat template.
 """
 
 from lib.rollouts.policies.local import LocalPolicy
+from lib.rollouts.policies.opening import (
+    PROMPT_FORMATS,
+    SAMPLING,
+    known_settings,
+    open_policy,
+    open_prompt_format,
+)
 from lib.rollouts.policies.protocol import Context, Policy, PolicyError, Reply, Session
 from lib.rollouts.policies.scripted import ScriptedPolicy
 from lib.rollouts.policies.server import ServerPolicy
@@ -19,6 +26,8 @@ from lib.rollouts.prompts.prompt_formats import (
 )
 
 __all__ = [
+    "PROMPT_FORMATS",
+    "SAMPLING",
     "ChatTemplate",
     "Context",
     "Harness",
@@ -32,4 +41,7 @@ __all__ = [
     "ServerChat",
     "ServerPolicy",
     "Session",
+    "known_settings",
+    "open_policy",
+    "open_prompt_format",
 ]
