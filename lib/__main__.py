@@ -159,7 +159,8 @@ def score(arguments):
     from accelerate import PartialState
 
     from lib import advantage
-    from lib.advantage.store import read_scores, score_into, trajectory_table
+    from lib.advantage.scoring import score_into
+    from lib.advantage.store import read_scores, trajectory_table
 
     attempts = _read_attempts(arguments.trajectories)
     state = PartialState(cpu=not arguments.gpu, timeout=timedelta(days=365))

@@ -1,35 +1,51 @@
-"""Token scores of many trajectories as flat columns, and the pass over them by both models."""
+"""Log-probs of the action tokens of trajectories: as flat arrays, and as a table of attempts.
 
-from collections.abc import Iterable, Sequence
+`python -m lib score` and the lab keep the same columns, the first as lines of JSON, the other as
+Parquet; `lib.advantage.store` reads both. The table has a row an attempt:
+
+    benchmark, pair, arm    texts; "" where a table lacks these columns
+    task, attempt           a text and a whole number
+    passed                  true, false, or missing
+    turns, missing          numbers: steps of the attempt, and those without a score
+    counts                  [steps] action tokens of each step, 0 where it has no score
+    messages, why_missing   [steps] numbers of the messages, and reasons; a table may lack them
+    tokens, policy,         [action tokens] ids; log-probs under the policy; mean log-prob of the
+    policy_top, reference   policy's likeliest tokens; log-probs under the reference, if there is one
+
+Any other column belongs to whoever wrote the table: scores by other models, settings of the run.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lib.advantage.tokenize import Steps
-from lib.generation.reading import TOKENS_AT_ONCE, TOP_K, TokenScores
-
-Key = tuple[str, str, str, str, int]
+AttemptKey = tuple[str, str, str, str, int]
+"""Benchmark, pair, arm, task and attempt."""
+KEY = ("benchmark", "pair", "arm", "task", "attempt")
+TOKEN_COLUMNS = {"tokens": np.int64, "policy": float, "policy_top": float, "reference": float}
+"""Columns with a number for each action token, and their types."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What two models say of the action tokens of trajectories.
+    """Log-probs of the action tokens of trajectories under a policy and its reference.
 
-    ``[t]`` are one a trajectory, ``[s]`` one a step, ``[a]`` one an action token, in order; a step
-    is a message of the assistant. A missing step has no tokens here.
+    ``[t]`` has a value for each trajectory, ``[s]`` for each step, ``[a]`` for each action token,
+    in order. A step is a message of the assistant. A missing step has no tokens here.
 
     keys: [t] (benchmark, pair, arm, task, attempt).  passed: [t] True, False or None.
-    steps: [t] how many steps, missing ones too.
+    steps: [t] number of steps, missing steps included.
     messages: [s] numbers of their messages.  missing: [s] why a step has no score, "" if it has.
-    counts: [s] tokens of each.
+    counts: [s] action tokens of each.
     tokens: [a] ids.  policy, reference: [a] natural log of the token's probability.
-    policy_top: [a] mean log-prob of the policy's top_k likeliest tokens there.
+    policy_top: [a] mean log-prob of the policy's top_k likeliest tokens at that place.
     reference is None where only the policy was run.
     """
 
-    keys: tuple[Key, ...]
+    keys: tuple[AttemptKey, ...]
     passed: tuple[bool | None, ...]
     steps: NDArray[np.int64]
     messages: NDArray[np.int64]
@@ -45,7 +61,7 @@ class Scored:
 
     @property
     def steps_missing(self) -> NDArray[np.int64]:
-        """Steps of each trajectory that could not be scored, [t]; not 0 where some were cut off."""
+        """Steps of each trajectory without a score, [t]; not 0 where some were cut off."""
         return np.bincount(self.trajectory, weights=self.missing != "", minlength=len(self)).astype(
             np.int64
         )
@@ -55,61 +71,61 @@ class Scored:
         """The trajectory of each step, [s]."""
         return np.repeat(np.arange(len(self)), self.steps)
 
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """The place of each step within its trajectory, from 0, [s]."""
+        return np.arange(self.steps.sum()) - np.repeat(
+            np.cumsum(self.steps) - self.steps, self.steps
+        )
+
     def table(self) -> pd.DataFrame:
-        """What was scored, a row a trajectory: its key, `passed`, `turns` and `missing` steps."""
-        found = pd.DataFrame(self.keys, columns=["benchmark", "pair", "arm", "task", "attempt"])
-        return found.assign(
+        """A row for each trajectory: its key, `passed`, `turns` and the number of `missing` steps."""
+        return pd.DataFrame(self.keys, columns=list(KEY)).assign(
             passed=pd.array(self.passed, dtype="boolean"),
             turns=self.steps,
             missing=self.steps_missing,
         )
 
 
-def score(
-    policy,
-    reference,
-    trajectories: Sequence[Steps],
-    *,
-    top_k: int = TOP_K,
-    tokens_at_once: int = TOKENS_AT_ONCE,
-    progress: bool | None = False,
-) -> Scored:
-    """Read every trajectory once by each model, those of like length together.
-
-    policy, reference : causal models of transformers with the same tokens (`check_same_tokens`).
-        A reference of None leaves the progress advantage undefined, and asking for it an error.
-    top_k : of the mean log-prob that confidence is made of.  tokens_at_once : for memory.
-    """
-    readings = [one.reading for one in trajectories]
-    options = {"tokens_at_once": tokens_at_once, "progress": progress}
-    from lib.generation.logprobs import score_tokens
-
-    ours = score_tokens(policy, readings, top_k=top_k, **options)
-    theirs = score_tokens(reference, readings, top_k=1, **options) if reference else None
-    return join(trajectories, ours, theirs)
+def as_table(scored: Scored) -> pd.DataFrame:
+    """The table of scored attempts, see above; its arrays have the types that `scored` has."""
+    table = scored.table()
+    by_step = {"messages": scored.messages, "why_missing": scored.missing, "counts": scored.counts}
+    by_token = {name: getattr(scored, name) for name in TOKEN_COLUMNS}
+    of_step = np.cumsum(scored.steps)[:-1]
+    counts = np.bincount(scored.trajectory, weights=scored.counts, minlength=len(scored))
+    of_token = np.cumsum(counts.astype(np.int64))[:-1]
+    for columns, ends in ((by_step, of_step), (by_token, of_token)):
+        for name, values in columns.items():
+            if values is not None:
+                table[name] = np.split(values, ends) if len(scored) else []
+    return table
 
 
-def join(
-    trajectories: Sequence[Steps],
-    policy: Sequence[TokenScores],
-    reference: Sequence[TokenScores] | None,
-) -> Scored:
-    """The columns of trajectories and of their token scores."""
-
-    def flat(arrays: Iterable, kind) -> np.ndarray:
-        return np.concatenate([np.zeros(0, kind), *(np.asarray(one, kind) for one in arrays)])
-
+def as_scored(table: pd.DataFrame) -> Scored:
+    """The arrays of a table of scored attempts: what `as_table` wrote, or the lab."""
+    steps = np.array([len(counts) for counts in table["counts"]], dtype=np.int64)
+    counts = flat(table["counts"], np.int64)
+    if "messages" in table:
+        messages, missing = flat(table["messages"], np.int64), flat(table["why_missing"], "U16")
+    else:  # replies of the lab follow a prompt each
+        messages = flat((1 + 2 * np.arange(n) for n in steps), np.int64)
+        missing = np.where(counts > 0, "", "missing").astype("U16")
+    keys = [table[name] if name in table else [""] * len(table) for name in KEY]
     return Scored(
-        keys=tuple(one.key for one in trajectories),
-        passed=tuple(one.passed for one in trajectories),
-        steps=np.array([len(one.messages) for one in trajectories], dtype=np.int64),
-        messages=flat((one.messages for one in trajectories), np.int64),
-        missing=np.array([why for one in trajectories for why in one.missing], dtype="U16"),
-        counts=flat((one.counts for one in trajectories), np.int64),
-        tokens=flat((one.reading.tokens for one in trajectories), np.int64),
-        policy=flat((one.log_probs for one in policy), np.float64),
-        policy_top=flat((one.top for one in policy), np.float64),
-        reference=None
-        if reference is None
-        else flat((one.log_probs for one in reference), np.float64),
+        keys=tuple(zip(*keys, strict=True)),
+        passed=tuple(None if pd.isna(passed) else bool(passed) for passed in table["passed"]),
+        steps=steps,
+        messages=messages,
+        missing=missing,
+        counts=counts,
+        **{
+            name: flat(table[name], kind) if name in table else None
+            for name, kind in TOKEN_COLUMNS.items()
+        },
     )
+
+
+def flat(arrays: Iterable, kind) -> np.ndarray:
+    """Arrays one after another, of a type, also where there are none."""
+    return np.concatenate([np.zeros(0, kind), *(np.asarray(values, kind) for values in arrays)])

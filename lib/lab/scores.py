@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.advantage import Scored, Steps, read_stored, score, score_trajectory
+from lib.advantage import Scored, Steps, read_stored, score_trajectory, token_scores
 from lib.advantage.references import merge
 from lib.envs.sokoban import Sokoban
 from lib.generation import load
@@ -62,10 +62,10 @@ def run(
     def measure(tasks):
         rollouts = attempts(sampler, scores.world, "test", tasks, plan.SCORED_ATTEMPTS)
         steps = [read_stored(one, tokenizer, context) for one in rollouts]
-        scored = score(ours, reference, steps)
+        scored = token_scores(ours, reference, steps)
         table = as_table(scored, world, rollouts)
         for name, model in others.items():
-            found = score(model, None, steps)
+            found = token_scores(model, None, steps)
             theirs = replace(scored, reference=found.policy)
             table[name] = score_trajectory(theirs).astype(np.float32)
         table["reward model"] = reward_model.rate(rival, _whole(steps)).astype(np.float32)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForSequenceClassification
 
-from lib.advantage import read_stored, read_transcript, score, trajectory_values
+from lib.advantage import read_stored, read_transcript, token_scores, trajectory_values
 from lib.advantage.reward_models import load_ordinal, ordinal_steps, verified_steps, verifier_prompt
 from lib.rollouts.policies import Harness, PolicyError, ServerChat, ServerPolicy
 from lib.trajectories.schema import Message, Rollout, Span, Transcript
@@ -50,7 +50,7 @@ def test_its_steps_are_aggregated_like_all_others(policy, rollouts, tokenizer):
     model = classifier(len(tokenizer), pad=None)
     steps = [read_stored(one, tokenizer, 256) for one in rollouts]
     rewards = ordinal_steps(model, steps, tokens_at_once=200)
-    outcome = trajectory_values(score(policy, None, steps), rewards, "last")
+    outcome = trajectory_values(token_scores(policy, None, steps), rewards, "last")
     ends = np.cumsum([len(one.turns) for one in rollouts]) - 1
     assert outcome.tolist() == rewards[ends].tolist()
 

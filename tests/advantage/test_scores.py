@@ -15,10 +15,10 @@ from lib.advantage import (
     at_random,
     oracle,
     read_stored,
-    score,
     score_steps,
     score_trajectory,
     step_values,
+    token_scores,
     trajectory_values,
 )
 from lib.advantage.store import trajectory_table
@@ -33,7 +33,7 @@ def steps(rollouts, tokenizer):
 
 @pytest.fixture(scope="module")
 def scored(policy, reference, steps):
-    return score(policy, reference, steps)
+    return token_scores(policy, reference, steps)
 
 
 def worked(counts, policy, reference=None, top=None, steps=None, missing=None):
@@ -132,7 +132,7 @@ def test_a_model_of_nan_gives_no_scores(policy, steps):
     with torch.no_grad():
         next(broken.parameters()).fill_(torch.nan)
     with pytest.raises(FloatingPointError, match="log-probs hold NaN: its weights are damaged"):
-        score(broken, None, steps)
+        token_scores(broken, None, steps)
 
 
 def test_ids_of_another_tokenizer_are_refused():
@@ -148,9 +148,9 @@ def test_steps_past_the_context_are_missing_and_counted(
     policy, reference, rollouts, tokenizer, scored
 ):
     long = max(rollouts, key=lambda one: len(one.turns))
-    whole = score(policy, reference, [read_stored(long, tokenizer, context=256)])
+    whole = token_scores(policy, reference, [read_stored(long, tokenizer, context=256)])
     limit = len(long.turns[2].prompt_ids) + 1
-    cut = score(policy, reference, [read_stored(long, tokenizer, context=limit)])
+    cut = token_scores(policy, reference, [read_stored(long, tokenizer, context=limit)])
     assert cut.missing.tolist() == ["", "", *["context"] * (len(long.turns) - 2)]
     assert cut.steps_missing.tolist() == [len(long.turns) - 2]
     assert cut.table()["missing"].tolist() == [len(long.turns) - 2]
@@ -165,13 +165,13 @@ def test_steps_past_the_context_are_missing_and_counted(
 def test_a_trajectory_without_any_scored_step_is_nan(policy, reference):
     nothing = Reading([[1, 2]], *[np.zeros(0, np.int64)] * 3)
     steps = Steps(("b", "p", "a", "t", 0), False, (1,), (0,), ("context",), nothing)
-    scored = score(policy, reference, [steps])
+    scored = token_scores(policy, reference, [steps])
     assert np.isnan(score_trajectory(scored)).all()
     assert np.isnan(trajectory_table(scored)["self-certainty"]).all()
 
 
 def test_without_a_reference_there_is_no_progress_advantage(policy, steps):
-    alone = score(policy, None, steps[:3])
+    alone = token_scores(policy, None, steps[:3])
     with pytest.raises(MissingReference, match="a ratio to a reference, and none was run"):
         score_steps(alone)
     with pytest.raises(MissingReference, match="--reference DIR"):

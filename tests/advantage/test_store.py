@@ -13,8 +13,9 @@ import pytest
 
 import lib
 from lib.__main__ import main
-from lib.advantage import read_stored, score
-from lib.advantage.store import read_scores, score_into
+from lib.advantage import read_stored, token_scores
+from lib.advantage.scoring import score_into
+from lib.advantage.store import read_scores
 from lib.trajectories.jsonl import RolloutWriter
 from lib.trajectories.manifest import CollectionError
 from lib.trajectories.schema import TrajectoryError
@@ -36,7 +37,7 @@ def scoring(policy, reference, rollouts, tokenizer):
 
 @pytest.fixture(scope="module")
 def whole(policy, reference, rollouts, tokenizer):
-    return score(policy, reference, [read_stored(one, tokenizer, 256) for one in rollouts])
+    return token_scores(policy, reference, [read_stored(one, tokenizer, 256) for one in rollouts])
 
 
 def same(found, whole):
@@ -146,7 +147,7 @@ def test_a_line_whose_columns_do_not_fit_is_named(scoring, rollouts, tmp_path, c
     line = json.loads(first)
     change(line)
     path.write_text(json.dumps(line) + "\n" + "".join(rest))
-    with pytest.raises(TrajectoryError, match=r"scores-000-of-001.jsonl:1: no line of scores"):
+    with pytest.raises(TrajectoryError, match=r"scores-000-of-001.jsonl:1: not a line of scores"):
         read_scores(tmp_path)
 
 

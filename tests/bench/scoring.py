@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.advantage import read_stored, score
+from lib.advantage import read_stored, token_scores
 from lib.generation import load
 from lib.generation.logprobs import TOP_K, Reading, score_tokens
 from lib.lab import plan
@@ -56,10 +56,10 @@ def lab_transcripts(repeats):
     lengths = [len(sequence) for one in steps for sequence in one.reading.sequences]
 
     def together():
-        return score(model, reference, steps)
+        return token_scores(model, reference, steps)
 
     def alone():
-        return [score(model, reference, [one]) for one in steps]
+        return [token_scores(model, reference, [one]) for one in steps]
 
     scored = together()
     stored = np.array([v for one in rollouts for turn in one.turns for v in turn.logprobs_t1])
