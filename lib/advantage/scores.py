@@ -10,7 +10,7 @@ Parquet; `lib.advantage.store` reads both. The table has a row an attempt:
     counts                  [steps] action tokens of each step, 0 where it has no score
     messages, why_missing   [steps] numbers of the messages, and reasons; a table may lack them
     tokens, policy,         [action tokens] ids; log-probs under the policy; mean log-prob of the
-    policy_top, reference   policy's likeliest tokens; log-probs under the reference, if there is one
+    policy_top, reference   policy's likeliest tokens; log-probs under the reference, if any
 
 Any other column belongs to whoever wrote the table: scores by other models, settings of the run.
 """
@@ -79,7 +79,7 @@ class Scored:
         )
 
     def table(self) -> pd.DataFrame:
-        """A row for each trajectory: its key, `passed`, `turns` and the number of `missing` steps."""
+        """A row for each trajectory: its key, `passed`, `turns`, `missing` (how many steps)."""
         return pd.DataFrame(self.keys, columns=list(KEY)).assign(
             passed=pd.array(self.passed, dtype="boolean"),
             turns=self.steps,

@@ -79,8 +79,8 @@ def score(
     seams, context : as in `read_text`; a context of None is the longest that both models read.
     top_k : likeliest tokens whose mean log-prob confidence is made of.
     alpha, merge, density, seed : an alpha above 0 moves the reference towards the policy, see
-        `references.merge`; merge is its method (linear), density (0.2) is for "ties" and "dare", seed
-        (0) for "dare". A value that would be ignored is refused.
+        `references.merge`; merge is its method (linear), density (0.2) is for "ties" and "dare",
+        seed (0) for "dare". A value that would be ignored is refused.
     tokens_at_once : of a forward pass; fewer take less memory.
 
     Returns all scores of the folder, and None in a process that is not the main one. Raises
@@ -92,8 +92,8 @@ def score(
     merging = _merging(reference, alpha, merge=merge, density=density, seed=seed)
     if prompt_format is None and seams != "refuse":
         raise ValueError(
-            f"seams is {seams!r} and prompt_format None: token ids that were sampled have no seams; "
-            "give a prompt_format, or leave seams out"
+            f"seams is {seams!r} and prompt_format None: token ids that were sampled have no "
+            "seams; give a prompt_format, or leave seams out"
         )
     if gpu and not torch.cuda.is_available():
         raise ValueError("gpu: torch finds no GPU here: leave it out, or mend that")
@@ -236,7 +236,7 @@ def _open(model: str | Path, state):
         model = packaged_models.find_model(model, PACKAGED)
     with state.local_main_process_first():  # which converts a GGUF file that the others then find
         opened = generation.load(model, cache=PACKAGED, device=str(state.device))
-    generation.settle_threads(opened[0])
+    generation.limit_threads(opened[0])
     return opened
 
 
