@@ -61,7 +61,7 @@ def outcome_of(rng, folder, log):
         shutil.copytree(source, copy)
     else:
         shutil.copy(source, copy)
-    format = importers.recognise(source)
+    format = importers.detect_format(source)
     before, report_before = read(source, LOGS[log], format)
     files = sorted(p for p in copy.rglob("*") if p.is_file()) if copy.is_dir() else [copy]
     file = rng.choice(files)

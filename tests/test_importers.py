@@ -601,7 +601,7 @@ def test_unequal_settings_are_warned_of(tmp_path):
 
 def test_equal_settings_are_not_warned_of():
     base, post = (load(f"lm_eval/{arm}") for arm in ("base", "post"))
-    assert importers.unlike(base, post).empty
+    assert importers.differing_settings(base, post).empty
 
 
 def test_the_command_line_chooses_for_each_arm(tmp_path, capsys):

@@ -52,7 +52,7 @@ def test_messages_come_when_they_are_asked_for(collected):
 def test_arms_of_two_collections_are_aligned_and_their_settings_compared(collected):
     logs, table = read_arms(collected("base", 0.5), collected("post", 1.0))
     assert sorted(table["arm"].unique()) == ["base", "post"]
-    unlike = importers.unlike(logs["base"], logs["post"])
+    unlike = importers.differing_settings(logs["base"], logs["post"])
     assert unlike["setting"].tolist() == ["temperature"]  # stops belong to how a model is spoken to
 
 

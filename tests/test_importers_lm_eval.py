@@ -205,7 +205,7 @@ def test_arms_sampled_and_scored_unalike_have_rows(tmp_path):
         limit = {"limit": 3} if arm == "base" else {}
         told = {"n-shot": {"sums": n}, "versions": {"sums": n + 1}, "config": limit}
         results(tmp_path / arm, **told)
-    rows = importers.unlike(*(importers.load(tmp_path / arm) for arm in shots))
+    rows = importers.differing_settings(*(importers.load(tmp_path / arm) for arm in shots))
     assert rows.values.tolist() == [
         ["n-shot (sums)", "5", "0"],
         ["task version (sums)", "6", "1"],
@@ -218,7 +218,9 @@ def test_arms_sampled_and_scored_unalike_have_rows(tmp_path):
 def test_arms_with_other_documents_have_a_row(tmp_path):
     samples(tmp_path / "base", row(), row(1))
     samples(tmp_path / "post", row(), row(1, doc_hash="another"))
-    rows = importers.unlike(*(importers.load(tmp_path / arm) for arm in ("base", "post")))
+    rows = importers.differing_settings(
+        *(importers.load(tmp_path / arm) for arm in ("base", "post"))
+    )
     assert rows.values.tolist() == [["documents", "those of 1 of 2 tasks ('1')", "others"]]
 
 

@@ -95,7 +95,7 @@ def test_settings_that_a_client_passes_on_are_compared(verifiers):
         sampling = {"extra_body": {"top_k": k, "min_p": k / 100}, "stop": None}
         change(verifiers / "metadata.json", sampling_args=sampling)
         logs.append(importers.load(verifiers))
-    rows = importers.unlike(*logs).values.tolist()
+    rows = importers.differing_settings(*logs).values.tolist()
     assert [row for row in rows if row[0] != "log"] == [
         ["top_k", "20", "50"],
         ["min_p", "0.2", "0.5"],

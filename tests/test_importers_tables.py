@@ -27,7 +27,11 @@ def test_a_constant_setting_is_noted_and_compared_between_arms(tmp_path):
         importers.load(attempts(tmp_path / f"{t}.csv", "task,attempt,passed,Temperature", f",{t}"))
         for t in (0.7, 1.0)
     ]
-    assert importers.unlike(*logs).to_numpy().tolist()[-1] == ["temperature", "0.7", "1.0"]
+    assert importers.differing_settings(*logs).to_numpy().tolist()[-1] == [
+        "temperature",
+        "0.7",
+        "1.0",
+    ]
 
 
 def test_settings_that_vary_in_a_file_are_warned_of(tmp_path):

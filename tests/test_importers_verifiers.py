@@ -34,4 +34,4 @@ def test_other_answers_in_the_other_arm_have_a_row(tmp_path):
         (tmp_path / arm).mkdir()
         results(tmp_path / arm, {"answer": answer})
     two = [importers.load(tmp_path / arm) for arm in ("base", "post")]
-    assert importers.unlike(*two)["setting"].tolist() == ["documents"]
+    assert importers.differing_settings(*two)["setting"].tolist() == ["documents"]

@@ -81,7 +81,7 @@ def _unlike(logs) -> Markup | None:
     """The settings in which the logs differ as a table; None where they agree."""
     from lib.outcomes import importers
 
-    differing = importers.unlike(*logs.values())
+    differing = importers.differing_settings(*logs.values())
     return None if differing.empty else _markdown_table(differing.map(escape_markdown))
 
 

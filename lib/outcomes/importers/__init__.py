@@ -15,8 +15,8 @@ import inspect
 from pathlib import Path
 
 from lib.outcomes import OutcomesError
-from lib.outcomes.importers.compare_settings import unlike
-from lib.outcomes.importers.detect import recognise
+from lib.outcomes.importers.compare_settings import differing_settings
+from lib.outcomes.importers.detect import detect_format
 from lib.outcomes.importers.formats.bfcl import read_bfcl
 from lib.outcomes.importers.formats.collection import read_collection
 from lib.outcomes.importers.formats.evalplus import read_evalplus
@@ -52,6 +52,8 @@ __all__ = [
     "FORMATS",
     "ImportReport",
     "Imported",
+    "detect_format",
+    "differing_settings",
     "load",
     "read_bfcl",
     "read_collection",
@@ -63,9 +65,7 @@ __all__ = [
     "read_table",
     "read_tau",
     "read_verifiers",
-    "recognise",
     "to_tau2",
-    "unlike",
 ]
 
 
@@ -85,7 +85,7 @@ def load(path: str | Path, *, format: str | None = None, **options) -> Imported:
     if format is not None and format not in FORMATS:
         raise OutcomesError(f"format {format!r}: expected one of {', '.join(FORMATS)}.")
     told = [kind for name, kind in _OF_OPTIONS.items() if options.get(name)]
-    format = format or (told[0] if told else recognise(path))
+    format = format or (told[0] if told else detect_format(path))
     reader = FORMATS[format]
     if path.is_dir() and format not in _OF_FOLDERS:
         raise OutcomesError(

@@ -12,7 +12,7 @@ from lib.outcomes.importers.reports import SETTINGS, one_document
 from lib.outcomes.importers.wording import cut, shortened
 
 
-def unlike(base: Imported, post: Imported) -> pd.DataFrame:
+def differing_settings(base: Imported, post: Imported) -> pd.DataFrame:
     """What differs between two logs and should not: columns setting, base, post; a row a thing.
 
     Those are the format, the rule that scored, the decoding settings, the attempts a task, other

@@ -34,7 +34,7 @@ _IN_FOLDERS = {
 }
 
 
-def recognise(path: str | Path) -> str:
+def detect_format(path: str | Path) -> str:
     """The name of the format of a file or folder: a key of `FORMATS`.
 
     Raises OutcomesError, with what was found, where it is none.

@@ -18,7 +18,7 @@ def load(name, **options):
 
 
 def differing(base, post):
-    return importers.unlike(base, post)["setting"].tolist()
+    return importers.differing_settings(base, post)["setting"].tolist()
 
 
 def test_other_scorers_have_a_row():
