@@ -1,4 +1,4 @@
-"""Damage done to logs, and what became of it: for tests/test_importers.py and the bench."""
+"""Damage done to logs, and what became of it: for tests/outcomes/importers and the bench."""
 
 import json
 import shutil

@@ -15,6 +15,7 @@ import inspect
 from pathlib import Path
 
 from lib.outcomes import OutcomesError
+from lib.outcomes.importers.attempts import Imported
 from lib.outcomes.importers.compare_settings import differing_settings
 from lib.outcomes.importers.detect import detect_format
 from lib.outcomes.importers.formats.bfcl import read_bfcl
@@ -28,7 +29,6 @@ from lib.outcomes.importers.formats.tau import read_tau
 from lib.outcomes.importers.formats.tau_export import to_tau2
 from lib.outcomes.importers.formats.verdict_lists import read_lists
 from lib.outcomes.importers.formats.verifiers import read_verifiers
-from lib.outcomes.importers.log import Imported
 from lib.outcomes.importers.reports import ImportReport
 
 FORMATS = {

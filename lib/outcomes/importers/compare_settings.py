@@ -7,9 +7,9 @@ from scipy.stats import binom
 
 from lib import outcomes
 from lib.outcomes import contents
-from lib.outcomes.importers.log import Imported
+from lib.outcomes.importers.attempts import Imported
 from lib.outcomes.importers.reports import SETTINGS, one_document
-from lib.outcomes.importers.wording import cut, shortened
+from lib.outcomes.wording import cut, shortened
 
 
 def differing_settings(base: Imported, post: Imported) -> pd.DataFrame:

@@ -11,8 +11,8 @@ from lib.outcomes.importers.formats.inspect_log import logs_below
 from lib.outcomes.importers.formats.tau import kept_apart
 from lib.outcomes.importers.formats.verdict_lists import is_lists, like_verdicts
 from lib.outcomes.importers.records import json_document, parsed
-from lib.outcomes.importers.wording import option, shortened
 from lib.outcomes.values import shown
+from lib.outcomes.wording import option, shortened
 
 _ROWS = {
     "lm_eval": {"doc_id", "resps", "filtered_resps"},

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from lib import outcomes
-from lib.outcomes.importers.log import Imported
+from lib.outcomes.importers.attempts import Imported
 from lib.outcomes.importers.records import NONE, get
-from lib.outcomes.importers.wording import shortened
+from lib.outcomes.wording import shortened
 
 
 def part(record: dict, name: str, place: str) -> dict:

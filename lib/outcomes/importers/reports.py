@@ -9,8 +9,8 @@ import pandas as pd
 
 from lib import outcomes
 from lib.outcomes import OutcomesError
-from lib.outcomes.importers.wording import count, cut, option, shortened
 from lib.outcomes.values import shown
+from lib.outcomes.wording import count, cut, option, shortened
 
 SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "n")
 """Decoding settings that are compared between arms, by our names."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from lib.outcomes import OutcomesError
 from lib.outcomes.importers.reports import ImportReport
-from lib.outcomes.importers.wording import option
 from lib.outcomes.values import shown
+from lib.outcomes.wording import option
 
 _LOWER_IS_BETTER = re.compile(
     r"(^|[^a-z])(wer|cer|ter|mer|perplexity|ppl|bits_per_byte|bpb|brier|nll|loss|mse|rmse|mae|ece|"

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from lib.outcomes import OutcomesError
+from lib.outcomes.importers.attempts import Attempt, Imported, collect
 from lib.outcomes.importers.folders import files_below, met_again
-from lib.outcomes.importers.log import Attempt, Imported, collect
 from lib.outcomes.importers.records import NONE, get, json_lines
 from lib.outcomes.importers.reports import ImportReport
 from lib.outcomes.importers.verdicts import choose

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib.outcomes import OutcomesError
-from lib.outcomes.importers.log import Attempt, Imported, collect
+from lib.outcomes.importers.attempts import Attempt, Imported, collect
 from lib.outcomes.importers.reports import ImportReport
 from lib.rollouts import collection
 from lib.trajectories import manifest

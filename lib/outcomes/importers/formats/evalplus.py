@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lib.outcomes import OutcomesError
-from lib.outcomes.importers.log import Attempt, Imported, Untried, collect
+from lib.outcomes.importers.attempts import Attempt, Imported, Untried, collect
 from lib.outcomes.importers.records import NONE, get, json_document
 from lib.outcomes.importers.reports import ImportReport
 from lib.outcomes.importers.verdicts import choose

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lib.outcomes import OutcomesError
-from lib.outcomes.importers.log import Attempt, Imported, collect
+from lib.outcomes.importers.attempts import Attempt, Imported, collect
 from lib.outcomes.importers.records import Alike, get, json_lines
 from lib.outcomes.importers.reports import ImportReport
 

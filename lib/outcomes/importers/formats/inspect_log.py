@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from lib.outcomes import OutcomesError, contents, warn
 from lib.outcomes.importers import archive
+from lib.outcomes.importers.attempts import Attempt, Imported, collect
 from lib.outcomes.importers.folders import files_below
-from lib.outcomes.importers.log import Attempt, Imported, collect
 from lib.outcomes.importers.messages import read_messages
 from lib.outcomes.importers.plans import part
 from lib.outcomes.importers.records import NONE, get, parsed
 from lib.outcomes.importers.reports import ImportReport
 from lib.outcomes.importers.verdicts import choose, error_measure, measures_errors, verdict
-from lib.outcomes.importers.wording import count, option, shortened
+from lib.outcomes.wording import count, option, shortened
 
 SAMPLE_FIELDS = frozenset(
     {

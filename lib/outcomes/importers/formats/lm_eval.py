@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lib.outcomes import OutcomesError, contents
+from lib.outcomes.importers.attempts import Attempt, Counted, Imported, Tried, collect
 from lib.outcomes.importers.folders import files_below
 from lib.outcomes.importers.formats.lm_eval_responses import Responses, verdicts
-from lib.outcomes.importers.log import Attempt, Counted, Imported, Tried, collect
 from lib.outcomes.importers.records import NONE, Alike, get, json_document, json_lines
 from lib.outcomes.importers.reports import ImportReport, one_document
 from lib.outcomes.importers.verdicts import choose, error_measure, measures_errors
-from lib.outcomes.importers.wording import option, shortened
+from lib.outcomes.wording import option, shortened
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl(\.gz)?$")
 _UNTOLD = "not recorded"

@@ -9,11 +9,11 @@ import pandas as pd
 
 from lib import outcomes
 from lib.outcomes import OutcomesError
-from lib.outcomes.importers.log import Imported, doubt_threshold
+from lib.outcomes.importers.attempts import Imported, doubt_threshold
 from lib.outcomes.importers.reports import ImportReport, complete, number_of, setting_called
 from lib.outcomes.importers.verdicts import verdict
-from lib.outcomes.importers.wording import shortened
 from lib.outcomes.values import as_passed
+from lib.outcomes.wording import shortened
 
 _USED = ("task", "attempt", "passed", "reason", "tasks", "n", "c", "missing")
 """Columns of the one table that say what its rows count."""

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from lib.outcomes import OutcomesError
+from lib.outcomes.importers.attempts import Attempt, Imported, collect
 from lib.outcomes.importers.folders import files_below
-from lib.outcomes.importers.log import Attempt, Imported, collect
 from lib.outcomes.importers.messages import read_messages
 from lib.outcomes.importers.plans import note_unplanned, part
 from lib.outcomes.importers.records import NONE, Alike, get, json_document
 from lib.outcomes.importers.reports import ImportReport
-from lib.outcomes.importers.wording import count
+from lib.outcomes.wording import count
 
 _EXACT = 1e-6
 """How far a reward may be from 1 to be a success, as the tool has it."""

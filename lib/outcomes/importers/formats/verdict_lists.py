@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib.outcomes import OutcomesError, contents
-from lib.outcomes.importers.log import Imported, Tried, Untried, collect
+from lib.outcomes.importers.attempts import Imported, Tried, Untried, collect
 from lib.outcomes.importers.records import Alike, get, json_rows
 from lib.outcomes.importers.reports import ImportReport
 from lib.outcomes.importers.verdicts import choose

@@ -5,14 +5,14 @@ import json
 from pathlib import Path
 
 from lib.outcomes import OutcomesError, warn
+from lib.outcomes.importers.attempts import Attempt, Imported, collect
 from lib.outcomes.importers.folders import files_below
-from lib.outcomes.importers.log import Attempt, Imported, collect
 from lib.outcomes.importers.messages import read_messages
 from lib.outcomes.importers.plans import note_unplanned
 from lib.outcomes.importers.records import NONE, Alike, get, json_lines, parsed
 from lib.outcomes.importers.reports import ImportReport
 from lib.outcomes.importers.verdicts import verdict
-from lib.outcomes.importers.wording import count
+from lib.outcomes.wording import count
 
 
 def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) -> Imported:

@@ -12,8 +12,8 @@ import pandas as pd
 from lib import outcomes
 from lib.outcomes import OutcomesError
 from lib.outcomes.importers.reports import ImportReport, complete
-from lib.outcomes.importers.wording import count, shortened
 from lib.outcomes.values import as_name, as_text
+from lib.outcomes.wording import count, shortened
 from lib.trajectories.schema import Message, Rollout, TrajectoryError
 
 
