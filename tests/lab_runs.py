@@ -13,7 +13,9 @@ def evaluations(seeds=(0, 1, 2), arms=("fixed", "ptgs", "yoked"), counts=COUNTS)
     rows = []
     for arm in ("base", *arms):
         for seed in (0,) if arm == "base" else seeds:
-            run = plan.Run(world="sokoban", algorithm="grpo", sampler=arm, seed=seed).settings()
+            run = plan.Run(
+                environment="sokoban", algorithm="grpo", method=arm, seed=seed
+            ).settings()
             if arm == "base":
                 run |= {"algorithm": "", "sampler": "", "rate": 0.0}
             for split, heats in plan.SPLITS.items():
@@ -27,13 +29,13 @@ def evaluations(seeds=(0, 1, 2), arms=("fixed", "ptgs", "yoked"), counts=COUNTS)
 
 
 def runs(arms=("fixed", "ptgs", "yoked"), seeds=(0, 1, 2)):
-    return [run for run in plan.PRIMARY if run.sampler in arms and run.seed in seeds]
+    return [run for run in plan.PRIMARY if run.method in arms and run.seed in seeds]
 
 
 def steps(arms=("fixed", "ptgs"), seeds=(0, 1), count=30):
     """A step log in which everything is constant."""
     return pd.DataFrame(
-        plan.Run(world="sokoban", algorithm="grpo", sampler=arm, seed=seed).settings()
+        plan.Run(environment="sokoban", algorithm="grpo", method=arm, seed=seed).settings()
         | {"step": step, "reward": 0.5 + 0.1 * seed, "entropy_ref": 1.0, "mixed": 0.5}
         | {"temperature_mean": 1.0, "temperature_min": 0.8, "temperature_max": 1.3}
         for arm in arms

@@ -7,7 +7,7 @@ from lib.advantage import selection as selectors
 from lib.lab import plan
 from lib.lab.scored import MERGES
 
-POLICY = plan.Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0)
+POLICY = plan.Run(environment="sokoban", algorithm="grpo", method="fixed", seed=0)
 
 
 def table(tasks=12, attempts=4, *, right=True):

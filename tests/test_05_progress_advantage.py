@@ -36,7 +36,7 @@ def test_only_failures_of_sokoban_have_a_decisive_step(cell):
 
 
 def test_what_is_scored_was_planned():
-    planned = {(one.policy.name, one.sampler.name) for one in plan.SCORES}
+    planned = {(one.policy.name, one.attempts_by.name) for one in plan.SCORES}
     assert {(cell.policy.name, cell.by) for cell in CELLS} <= planned
 
 
@@ -53,7 +53,7 @@ def saved_claims(notebook):
 
 def test_the_saved_verdicts_are_about_every_usual_cell():
     usual = [
-        cell.label for cell in CELLS if cell.policy.sampler == "fixed" and "of" not in cell.sampler
+        cell.label for cell in CELLS if cell.policy.method == "fixed" and "of" not in cell.sampler
     ]
     about = [claim["claim"].partition(": ")[2] for claim in saved_claims(FIRST)]
     assert list(dict.fromkeys(about)) == usual

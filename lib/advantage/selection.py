@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def world(self) -> str:
-        return self.policy.world
+        return self.policy.environment
 
     @property
     def sampler(self) -> str:
@@ -63,7 +63,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        arm = "" if self.policy.sampler == "fixed" else f" ({self.policy.sampler})"
+        arm = "" if self.policy.method == "fixed" else f" ({self.policy.method})"
         return f"{self.world}{arm}: {self.sampler}"
 
     @property
@@ -99,9 +99,9 @@ def cells(table: pd.DataFrame, worlds: Sequence[str] | None = None) -> list[Cell
         by = told.pop("by")
         whole = part["passed"].notna() & (part["missing"] == 0) & (part["turns"] > 0)
         kept = part[whole].reset_index(drop=True)
-        policy = plan.Run(**told)
+        policy = plan.Run.of(told)
         found[policy.name, by] = Cell(policy, by, kept, as_scored(kept), int((~whole).sum()))
-    order = [(one.policy.name, one.sampler.name) for one in plan.SCORES]
+    order = [(one.policy.name, one.attempts_by.name) for one in plan.SCORES]
     keys = sorted(found, key=lambda key: order.index(key) if key in order else len(order))
     return [found[key] for key in keys if worlds is None or found[key].world in worlds]
 
@@ -112,8 +112,8 @@ def absent(table: pd.DataFrame, worlds: Sequence[str] | None = None) -> list[str
     return [
         one.name
         for one in plan.SCORES
-        if (one.policy.name, one.sampler.name) not in there
-        and (worlds is None or one.world in worlds)
+        if (one.policy.name, one.attempts_by.name) not in there
+        and (worlds is None or one.environment in worlds)
     ]
 
 

@@ -54,7 +54,7 @@ def absent(runs: Sequence[Run], table: pd.DataFrame) -> list[str]:
 
 def key(run: Run) -> tuple[str, str]:
     """Benchmark and pair of a run in the tables of outcomes."""
-    return run.world, results.label(run.settings())
+    return run.environment, results.label(run.settings())
 
 
 def by_base(found: Sequence[outcomes.Comparison]) -> list[outcomes.Comparison]:

@@ -16,7 +16,7 @@ from lib.rollouts.policies import LocalPolicy
 from lib.rollouts.prompts.word_language import WordLanguage
 from lib.trajectories.schema import RolloutKey
 
-LOT = plan.AT_ONCE // plan.ATTEMPTS
+TASKS_AT_ONCE = plan.AT_ONCE // plan.ATTEMPTS
 """Tasks whose rollouts fill a batch."""
 
 
@@ -79,7 +79,7 @@ def evaluate(
     return pd.DataFrame({"task": list(tasks), "n": graded, "c": successes})
 
 
-def in_lots(
+def in_batches(
     path: Path, tasks: Sequence[str], measure: Callable[[list[str]], pd.DataFrame]
 ) -> pd.DataFrame:
     """The table at `path`, made a lot of tasks at a time: a kill loses the lot under way.
@@ -93,8 +93,8 @@ def in_lots(
     lots = [pd.read_parquet(part)] if part.exists() else []
     done = {task for lot in lots for task in lot["task"]}
     waiting = [task for task in tasks if task not in done]
-    for low in range(0, len(waiting), LOT):
-        lots.append(measure(waiting[low : low + LOT]))
+    for low in range(0, len(waiting), TASKS_AT_ONCE):
+        lots.append(measure(waiting[low : low + TASKS_AT_ONCE]))
         write_table(pd.concat(lots, ignore_index=True), part)
     os.replace(part, path)
     return pd.read_parquet(path)

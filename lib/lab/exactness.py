@@ -15,7 +15,7 @@ ERROR, SLOPE = 1e-10, 1e-12
 
 
 def read_or_train(source: str) -> pd.DataFrame:
-    """The policies that `fading_lake.run` tabulates: "lab" reads the lab's table, "live" trains anew."""
+    """The policies that `fading_lake.run` tabulates: "lab" reads the lab's, "live" trains anew."""
     if source == "lab":
         path = plan.DATA / "lake.parquet"
         if not path.exists():

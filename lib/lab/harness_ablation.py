@@ -43,7 +43,7 @@ TRAINED = "post-trained"
 
 def trained(world: str = "desk") -> Run:
     """The run whose model is in the ablation of a world."""
-    return Run(world=world, algorithm="grpo", sampler="fixed", seed=0)
+    return Run(environment=world, algorithm="grpo", method="fixed", seed=0)
 
 
 def conditions(evaluations: pd.DataFrame, run: Run) -> pd.DataFrame:
@@ -53,13 +53,13 @@ def conditions(evaluations: pd.DataFrame, run: Run) -> pd.DataFrame:
     `absent`.
     """
     table = results.select(
-        evaluations, world=run.world, size=run.size, split="test", temperature=1.0
+        evaluations, world=run.environment, size=run.size, split="test", temperature=1.0
     )
     models = {name: results.select(table, kind=kind) for kind, name in BASES.items()}
     models[TRAINED] = results.select(table, kind="post", **run.settings())
     rows = [
         results.select(cell, cue=cue, parser=parser)[["task", "n", "c"]].assign(
-            benchmark=run.world, pair=name, arm=condition, missing=0
+            benchmark=run.environment, pair=name, arm=condition, missing=0
         )
         for name, cell in models.items()
         for condition, (cue, parser) in READINGS.items()

@@ -28,7 +28,7 @@ def kept(runs: Sequence[Run] = comparisons.SHOWN) -> list[Run]:
 
 def one_a_world(runs: Sequence[Run] = comparisons.SHOWN) -> list[Run]:
     """The first run of each world whose models are committed."""
-    return list({run.world: run for run in reversed(kept(runs))}.values())[::-1]
+    return list({run.environment: run for run in reversed(kept(runs))}.values())[::-1]
 
 
 def chosen(
@@ -40,7 +40,7 @@ def chosen(
         run
         for run in named
         if (pairs is None or comparisons.key(run)[1] in pairs)
-        and (benchmarks is None or run.world in benchmarks)
+        and (benchmarks is None or run.environment in benchmarks)
     ]
 
 
@@ -66,12 +66,12 @@ def regenerate(
         raise FileNotFoundError(f"no committed models of {', '.join(missing)}: make lab makes them")
     arms = {}
     for run in runs:
-        arms[run, "base"] = plan.kept_folder(run.base), run.world, 0
-        arms[run, "post"] = plan.kept_folder(run), run.world, run.seed
+        arms[run, "base"] = plan.kept_folder(run.base), run.environment, 0
+        arms[run, "post"] = plan.kept_folder(run), run.environment, run.seed
     parts = [
         (*arm, temperature, tuple(some), n)
         for arm in dict.fromkeys(arms.values())  # a base that runs share is rolled out once
-        for some in _batches(plan.world(arm[1], "test", plan.TASKS).tasks()[:tasks], n)
+        for some in _batches(plan.environment(arm[1], "test", plan.TASKS).tasks()[:tasks], n)
     ]
     found = _all(parts, workers, progress)
     rows = []
@@ -144,7 +144,8 @@ def _roll_out(folder, world, seed, temperature, tasks, n) -> pd.DataFrame:
     from lib.lab import evaluation
 
     policy = _policy(folder, world, temperature)
-    return evaluation.evaluate(policy, plan.world(world, "test", plan.TASKS), tasks, n, seed=seed)
+    environment = plan.environment(world, "test", plan.TASKS)
+    return evaluation.evaluate(policy, environment, tasks, n, seed=seed)
 
 
 @lru_cache(maxsize=1)

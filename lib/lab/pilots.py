@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from lib.envs import Environment
-from lib.lab.evaluation import evaluate, in_lots, solved
+from lib.lab.evaluation import evaluate, in_batches, solved
 from lib.ptgs import from_pilots
 from lib.rollouts.policies import LocalPolicy
 
@@ -52,7 +52,7 @@ def compare(
         heat = dict.fromkeys(lot, t_ref)
         return evaluate(policy, world, lot, PILOTS, seed=seed, heat=heat, first=first)
 
-    pilots = in_lots(folder / f"pilots-{seed}.parquet", tasks, pilot)
+    pilots = in_batches(folder / f"pilots-{seed}.parquet", tasks, pilot)
     seen = {one.task: (int(one.c), int(one.n)) for one in pilots.itertuples()}
     heats = from_pilots(seen, tau=tau, t_ref=t_ref, seed=seed)
     methods = {
@@ -69,7 +69,7 @@ def compare(
             )
             return pd.DataFrame({"task": lot, "first": [_first_success(one == 1) for one in found]})
 
-        table = in_lots(folder / f"{method}-{seed}.parquet", tasks, later)
+        table = in_batches(folder / f"{method}-{seed}.parquet", tasks, later)
         solved_by = np.where(pilots["c"] > 0, 0, PILOTS + table["first"])
         for total in totals:
             rows.append(

@@ -5,8 +5,8 @@ what scores attempts came later. `PRIMARY` is what the verdict is about, and eve
 exploratory.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,16 @@ DATA = ROOT / "data" / "lab"
 BUILD = ROOT / "build" / "lab"
 """Runs under way."""
 
-WORLDS = ("sokoban", "frozenlake", "desk")
+ENVIRONMENTS = ("sokoban", "frozenlake", "desk")
 TASKS, ATTEMPTS, POOL = 64, 128, 200
 SPLITS = {"test": (0.5, 1.0), "train": (0.5,)}
 """Split -> temperatures at which every policy is evaluated on TASKS tasks, ATTEMPTS each."""
-BASE_HEATS = (0.3, 0.5, 0.7, 1.0, 1.3)
+BASE_TEMPERATURES = (0.3, 0.5, 0.7, 1.0, 1.3)
 """Temperatures at which the bases are evaluated on held-out tasks: RL is not mere cooling."""
 SEEDS = (0, 1, 2, 3, 4)
 AT_ONCE = 1024
 """Rollouts of one batch of an evaluation, at most."""
-SCORED_ATTEMPTS, SCORED_HEAT, LABELS_A_TASK = 32, 0.7, 8
+SCORED_ATTEMPTS, SCORED_TEMPERATURE, LABELS_A_TASK = 32, 0.7, 8
 """Attempts a held-out task that are scored, their temperature, and attempts a training task whose
 outcomes a trained rival learns from."""
 NEW_TOKENS = {"sokoban": 10, "frozenlake": 10, "desk": 24}
@@ -38,7 +38,7 @@ NEW_TOKENS = {"sokoban": 10, "frozenlake": 10, "desk": 24}
 class Base:
     """A pre-trained model; `kind` is one of `lib.training.pretraining.STAGES`."""
 
-    world: str
+    environment: str
     size: str = "0.25M"
     kind: str = "base-85"
 
@@ -46,20 +46,35 @@ class Base:
 
     @property
     def name(self) -> str:
-        return f"{self.world}-{self.size}-{self.kind}"
+        return f"{self.environment}-{self.size}-{self.kind}"
 
     def settings(self) -> dict[str, Any]:
         """Its columns in the tables of results, those of a run among them, empty."""
-        return asdict(self) | {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
+        own = {"world": self.environment, "size": self.size, "kind": self.kind}
+        return own | {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
+
+
+RUN_COLUMNS = {
+    "world": "environment",
+    "algorithm": "algorithm",
+    "sampler": "method",
+    "seed": "seed",
+    "rate": "rate",
+    "size": "size",
+}
+"""Column of the tables of results -> field of `Run`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One training run, from the base of its world and size with most calls native."""
+    """One training run, from the base of its environment and size with most calls native.
 
-    world: str
+    method: how tasks get their temperatures: "fixed", "ptgs", "yoked" or "shuffled".
+    """
+
+    environment: str
     algorithm: str
-    sampler: str
+    method: str
     seed: int
     rate: float = 3e-4
     size: str = "0.25M"
@@ -67,18 +82,19 @@ class Run:
     @property
     def name(self) -> str:
         """The name of its folders."""
-        return f"{self.world}-{self.size}-{self.algorithm}-{self.sampler}-{self.rate:g}-{self.seed}"
+        what = f"{self.environment}-{self.size}-{self.algorithm}-{self.method}"
+        return f"{what}-{self.rate:g}-{self.seed}"
 
     @property
     def base(self) -> Base:
-        return Base(world=self.world, size=self.size)
+        return Base(environment=self.environment, size=self.size)
 
     @property
     def replays(self) -> "Run | None":
         """The run whose temperatures it replays."""
-        if self.sampler not in ("yoked", "shuffled"):
+        if self.method not in ("yoked", "shuffled"):
             return None
-        return Run(**{**asdict(self), "sampler": "ptgs"})
+        return replace(self, method="ptgs")
 
     @property
     def needs(self) -> tuple["Work", ...]:
@@ -87,24 +103,29 @@ class Run:
 
     def settings(self) -> dict[str, Any]:
         """Its columns in the tables of results."""
-        return asdict(self)
+        return {name: getattr(self, field) for name, field in RUN_COLUMNS.items()}
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any]) -> "Run":
+        """The run with these columns of a table of results."""
+        return cls(**{field: columns[name] for name, field in RUN_COLUMNS.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pilots:
     """A comparison of `lib.lab.pilots`, of the "base" of a world or of a "post"-trained model."""
 
-    world: str
+    environment: str
     policy: str
 
     @property
     def name(self) -> str:
-        return f"{self.world}-pilots-{self.policy}"
+        return f"{self.environment}-pilots-{self.policy}"
 
     @property
     def model(self) -> "Base | Run":
         """What made the policy."""
-        run = Run(world=self.world, algorithm="grpo", sampler="fixed", seed=0)
+        run = Run(environment=self.environment, algorithm="grpo", method="fixed", seed=0)
         return run.base if self.policy == "base" else run
 
     @property
@@ -114,27 +135,27 @@ class Pilots:
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Attempts by `sampler`, every step scored by `policy` and its base (`lib.lab.scores`)."""
+    """Attempts by `attempts_by`, every step scored by `policy` and its base (`lib.lab.scores`)."""
 
     policy: Run
-    sampler: Base | Run
+    attempts_by: Base | Run
 
     @property
     def name(self) -> str:
-        return f"scores-{self.policy.name}-of-{self.sampler.name}"
+        return f"scores-{self.policy.name}-of-{self.attempts_by.name}"
 
     @property
-    def world(self) -> str:
-        return self.policy.world
+    def environment(self) -> str:
+        return self.policy.environment
 
     @property
     def earlier(self) -> Base:
         """The model that the policy's base was made from: an earlier checkpoint, as a reference."""
-        return Base(world=self.policy.world, size=self.policy.size, kind="base-35")
+        return Base(environment=self.policy.environment, size=self.policy.size, kind="base-35")
 
     @property
     def needs(self) -> tuple["Work", ...]:
-        return (self.policy.base, self.earlier, self.policy, self.sampler)
+        return (self.policy.base, self.earlier, self.policy, self.attempts_by)
 
 
 @dataclass(frozen=True)
@@ -142,7 +163,7 @@ class Lake:
     """A policy trained on one icy level, beside its exact optimum (`lib.lab.fading_lake`)."""
 
     name = "exactness"
-    base = Base(world="frozenlake")
+    base = Base(environment="frozenlake")
     needs = (base,)
 
 
@@ -150,11 +171,13 @@ Work = Base | Run | Pilots | Scores | Lake
 """A piece of work: its `name`, and in `needs` what must be there before it."""
 
 
-def _grid(world, algorithm, samplers=("fixed", "ptgs", "yoked"), seeds=SEEDS, **more) -> list[Run]:
+def _grid(
+    environment, algorithm, methods=("fixed", "ptgs", "yoked"), seeds=SEEDS, **more
+) -> list[Run]:
     return [
-        Run(world=world, algorithm=algorithm, sampler=sampler, seed=seed, **more)
+        Run(environment=environment, algorithm=algorithm, method=method, seed=seed, **more)
         for seed in seeds
-        for sampler in samplers
+        for method in methods
     ]
 
 
@@ -162,13 +185,15 @@ PRIMARY = _grid("sokoban", "grpo")
 """Held-out tasks at T = 0.5: Tax_S(128) and pass@128 of PTGS against fixed and against yoked."""
 
 
-def is_primary(world: str, algorithm: str, rate: float, K: int, seeds: Collection[int]) -> bool:
+def is_primary(
+    environment: str, algorithm: str, rate: float, K: int, seeds: Collection[int]
+) -> bool:
     """Whether the comparison at budget K, over these seeds, is the one that was fixed beforehand.
 
     It is only if the results are the lab's own, of as many steps and tasks as all of it has.
     """
-    known = {(run.world, run.algorithm, run.rate) for run in PRIMARY}
-    return (world, algorithm, rate) in known and K == ATTEMPTS and set(seeds) == set(SEEDS)
+    known = {(run.environment, run.algorithm, run.rate) for run in PRIMARY}
+    return (environment, algorithm, rate) in known and K == ATTEMPTS and set(seeds) == set(SEEDS)
 
 
 RUNS = [
@@ -200,17 +225,17 @@ PTGS = {
 
 def _scores(policy: Run) -> list[Scores]:
     """A policy on its own attempts and on those of its base."""
-    return [Scores(policy=policy, sampler=sampler) for sampler in (policy, policy.base)]
+    return [Scores(policy=policy, attempts_by=sampler) for sampler in (policy, policy.base)]
 
 
 SCORES = [
-    *_scores(Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0)),
-    *_scores(Run(world="desk", algorithm="grpo", sampler="fixed", seed=0)),
-    *_scores(Run(world="frozenlake", algorithm="grpo", sampler="fixed", seed=0)),
-    *_scores(Run(world="sokoban", algorithm="grpo", sampler="ptgs", seed=0)),
+    *_scores(Run(environment="sokoban", algorithm="grpo", method="fixed", seed=0)),
+    *_scores(Run(environment="desk", algorithm="grpo", method="fixed", seed=0)),
+    *_scores(Run(environment="frozenlake", algorithm="grpo", method="fixed", seed=0)),
+    *_scores(Run(environment="sokoban", algorithm="grpo", method="ptgs", seed=0)),
     Scores(
-        policy=Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0),
-        sampler=Base(world="sokoban", size="0.06M"),
+        policy=Run(environment="sokoban", algorithm="grpo", method="fixed", seed=0),
+        attempts_by=Base(environment="sokoban", size="0.06M"),
     ),
 ]
 """What is scored: on-policy, off-policy, and attempts of a model of another size."""
@@ -220,10 +245,10 @@ WORK: list[Work] = list(
     dict.fromkeys(
         [
             *(one for run in RUNS for one in (run.base, run)),
-            *(Base(world=world, kind="base-35") for world in WORLDS),
+            *(Base(environment=name, kind="base-35") for name in ENVIRONMENTS),
             *(
-                Pilots(world=world, policy=policy)
-                for world in WORLDS
+                Pilots(environment=name, policy=policy)
+                for name in ENVIRONMENTS
                 for policy in ("base", "post")
             ),
             Lake(),
@@ -235,16 +260,21 @@ WORK: list[Work] = list(
 
 
 def runs(
-    worlds: Sequence[str] | None = None,
+    environments: Sequence[str] | None = None,
     algorithms: Sequence[str] | None = None,
-    samplers: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
 ) -> list[Run]:
     """The runs of the plan with these values; None takes all.
 
     Raises ValueError for a list that is empty or none, or a value that the plan does not have.
     """
-    wanted = {"world": worlds, "algorithm": algorithms, "sampler": samplers, "seed": seeds}
+    wanted = {
+        "environment": environments,
+        "algorithm": algorithms,
+        "method": methods,
+        "seed": seeds,
+    }
     for name, values in wanted.items():
         known = list(dict.fromkeys(getattr(run, name) for run in RUNS))
         if values is not None and (not isinstance(values, list | tuple) or not values):
@@ -266,6 +296,6 @@ def kept_folder(made: Base | Run) -> Path:
     return DATA / "models" / made.name
 
 
-def world(name: str, split: str, count: int = POOL) -> Environment:
-    """A world of the lab with the tasks of a split."""
+def environment(name: str, split: str, count: int = POOL) -> Environment:
+    """An environment of the lab with the tasks of a split."""
     return open_environment(name, split, count)

@@ -19,7 +19,7 @@ import torch
 from lib.generation import load
 from lib.lab import fading_lake, plan
 from lib.lab import scores as scoring
-from lib.lab.evaluation import evaluate, in_lots, open_policy, write_table
+from lib.lab.evaluation import evaluate, in_batches, open_policy, write_table
 from lib.lab.pilots import compare
 from lib.lab.plan import BUILD, DATA, Base, Lake, Pilots, Run, Scores, Work
 from lib.lab.results import RUN
@@ -60,8 +60,8 @@ def make_base(base: Base, progress: bool | None = None) -> None:
 
     What is kept is rounded before anything starts from it, so all of the lab means the same model.
     """
-    world = plan.world(base.world, "train")
-    stages = BUILD / "bases" / f"{base.world}-{base.size}"
+    world = plan.environment(base.environment, "train")
+    stages = BUILD / "bases" / f"{base.environment}-{base.size}"
     with _lock(stages / "lock", wait=True):  # the other base of the world stands on the same stages
         model, tokenizer = new_model(world.words(), base.size)
         for kind, stage in STAGES.items():
@@ -72,7 +72,7 @@ def make_base(base: Base, progress: bool | None = None) -> None:
             if kind == base.kind:
                 break
     losses = pd.DataFrame(json.loads((there / "loss.json").read_text(encoding="utf-8")))
-    columns = {"world": base.world, "size": base.size, "kind": base.kind}
+    columns = {"world": base.environment, "size": base.size, "kind": base.kind}
     (BUILD / base.name).mkdir(parents=True, exist_ok=True)
     write_table(losses.assign(**columns), BUILD / base.name / "losses.parquet")
     _keep(there, base_folder(base))
@@ -100,9 +100,9 @@ def make_run(run: Run, progress: bool | None = None) -> None:
         _keep(out / "model", plan.kept_folder(run))
     for split, heats in plan.SPLITS.items():
         for heat in heats:
-            _piece(out, model_folder(run), run.world, split, heat, run.seed)
-    if run.world == "desk":
-        _read_in_every_way(out, model_folder(run), run.world, run.seed)
+            _piece(out, model_folder(run), run.environment, split, heat, run.seed)
+    if run.environment == "desk":
+        _read_in_every_way(out, model_folder(run), run.environment, run.seed)
 
 
 def half_trained(run: Run) -> Path:
@@ -119,7 +119,7 @@ def half_trained(run: Run) -> Path:
 def _train(run, settings, out, progress) -> None:
     if (out / "model").exists():
         return
-    world = plan.world(run.world, "train")
+    world = plan.environment(run.environment, "train")
     model, tokenizer = load(base_folder(run.base))
     train(
         model,
@@ -143,11 +143,11 @@ def evaluate_base(base: Base) -> None:
     """Evaluate a base at several temperatures, and read its replies in every way."""
     out = BUILD / base.name
     if base.kind == "base-85":
-        for heat in plan.BASE_HEATS:
-            _piece(out, base_folder(base), base.world, "test", heat, 0)
-        _piece(out, base_folder(base), base.world, "train", 0.5, 0)
+        for heat in plan.BASE_TEMPERATURES:
+            _piece(out, base_folder(base), base.environment, "test", heat, 0)
+        _piece(out, base_folder(base), base.environment, "train", 0.5, 0)
     if base.size == "0.25M":
-        _read_in_every_way(out, base_folder(base), base.world, 0)
+        _read_in_every_way(out, base_folder(base), base.environment, 0)
 
 
 def _read_in_every_way(out, folder, world_name, seed) -> None:
@@ -161,14 +161,14 @@ def _piece(out, folder, world_name, split, heat, seed, cue=False, parser="exact"
     path = out / f"evaluation-{split}-{heat:g}-{'cue' if cue else 'plain'}-{parser}.parquet"
     if path.exists():
         return
-    world = plan.world(world_name, split, plan.TASKS)
+    world = plan.environment(world_name, split, plan.TASKS)
     policy = open_policy(folder, world_name, heat, cue=cue, parser=parser)
 
     def measure(tasks):
         found = evaluate(policy, world, tasks, plan.ATTEMPTS, seed=seed)
         return found.assign(split=split, temperature=heat, cue=cue, parser=parser)
 
-    in_lots(path, world.tasks(), measure)
+    in_batches(path, world.tasks(), measure)
 
 
 def _folder(made: Base | Run) -> Path:
@@ -182,9 +182,9 @@ def make_scores(scores: Scores) -> None:
         "earlier": base_folder(scores.earlier),
         "half": half_trained(scores.policy),
     }
-    folders = {"sampler": _folder(scores.sampler), "policy": _folder(scores.policy)}
+    folders = {"sampler": _folder(scores.attempts_by), "policy": _folder(scores.policy)}
     found = scoring.run(scores, BUILD / scores.name, **folders, bases=bases)
-    columns = scores.policy.settings() | {"by": scores.sampler.name}
+    columns = scores.policy.settings() | {"by": scores.attempts_by.name}
     write_table(found.assign(**columns), BUILD / scores.name / "scores.parquet")
 
 
@@ -192,14 +192,14 @@ def make_pilots(pilots: Pilots) -> None:
     """Compare pilot-based PTGS with fixed temperatures on a frozen policy."""
     made, out = pilots.model, BUILD / pilots.name
     folder = _folder(made)
-    world = plan.world(pilots.world, "test", plan.TASKS)
-    policy = open_policy(folder, pilots.world, T_REF)
-    tau = PTGS(**plan.PTGS.get((pilots.world, "grpo"), {})).tau
+    world = plan.environment(pilots.environment, "test", plan.TASKS)
+    policy = open_policy(folder, pilots.environment, T_REF)
+    tau = PTGS(**plan.PTGS.get((pilots.environment, "grpo"), {})).tau
     tables = [
         compare(policy, world, world.tasks(), out, seed=seed, tau=tau, t_ref=T_REF)
         for seed in plan.SEEDS
     ]
-    columns = {"world": pilots.world, "policy": pilots.policy}
+    columns = {"world": pilots.environment, "policy": pilots.policy}
     write_table(pd.concat(tables).assign(**columns), out / "coverage.parquet")
 
 
@@ -215,23 +215,23 @@ def settings_of(run: Run, **changes) -> Settings:
         run.algorithm,
         seed=run.seed,
         learning_rate=run.rate,
-        max_new_tokens=plan.NEW_TOKENS[run.world],
+        max_new_tokens=plan.NEW_TOKENS[run.environment],
         **changes,
     )
 
 
 def sampler_of(run: Run, folder: Path = BUILD) -> TemperatureSchedule:
     """The temperatures of a run; folder: where the run whose it replays has its folder."""
-    if run.sampler == "fixed":
+    if run.method == "fixed":
         return FixedTemperature(T_REF)
-    if run.sampler == "ptgs":
-        arguments = plan.PTGS.get((run.world, run.algorithm), {})
+    if run.method == "ptgs":
+        arguments = plan.PTGS.get((run.environment, run.algorithm), {})
         return PTGSSchedule(PTGS(seed=run.seed, **arguments))
     log = folder / run.replays.name / "steps.jsonl"
     if not log.exists():
         log.parent.mkdir(parents=True, exist_ok=True)
         _replace(log, _written_log(run.replays))
-    return YokedSchedule(log) if run.sampler == "yoked" else ShuffledSchedule(log, seed=run.seed)
+    return YokedSchedule(log) if run.method == "yoked" else ShuffledSchedule(log, seed=run.seed)
 
 
 def _written_log(run: Run) -> str:

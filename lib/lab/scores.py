@@ -18,7 +18,7 @@ from lib.advantage.references import merge
 from lib.envs.sokoban import Sokoban
 from lib.generation import load
 from lib.lab import plan, reward_model
-from lib.lab.evaluation import in_lots, open_policy
+from lib.lab.evaluation import in_batches, open_policy
 from lib.lab.scored import MERGES, TOKENS
 from lib.rollouts.collection import roll_out
 from lib.trajectories.schema import Rollout, RolloutKey
@@ -26,12 +26,14 @@ from lib.trajectories.schema import Rollout, RolloutKey
 
 def attempts(folder: Path, world: str, split: str, tasks, n: int) -> list[Rollout]:
     """n rollouts of each of some tasks by a model of the lab, in the order of tasks."""
-    policy = open_policy(folder, world, plan.SCORED_HEAT)
+    policy = open_policy(folder, world, plan.SCORED_TEMPERATURE)
     keys = [RolloutKey(0, task, attempt) for task in tasks for attempt in range(n)]
     found = {}
     for low in range(0, len(keys), plan.AT_ONCE):
         part = keys[low : low + plan.AT_ONCE]
-        for one in roll_out(policy.start(part), plan.world(world, split), part, "lab", "scored"):
+        for one in roll_out(
+            policy.start(part), plan.environment(world, split), part, "lab", "scored"
+        ):
             found[one.task, one.attempt] = one
     return [found[key.task, key.attempt] for key in keys]
 
@@ -49,7 +51,7 @@ def run(
     sampler, policy: folders of the models that made and that score the attempts.  bases: the
     reference as "base", and further ones by name.
     """
-    world = plan.world(scores.world, "test", plan.TASKS)
+    world = plan.environment(scores.environment, "test", plan.TASKS)
     ours, tokenizer = load(policy)
     reference = load(bases["base"])[0]
     others = {name: load(path)[0] for name, path in bases.items() if name != "base"}
@@ -60,7 +62,7 @@ def run(
     rival, labels = _rival(scores, sampler, bases["base"], tokenizer, context)
 
     def measure(tasks):
-        rollouts = attempts(sampler, scores.world, "test", tasks, plan.SCORED_ATTEMPTS)
+        rollouts = attempts(sampler, scores.environment, "test", tasks, plan.SCORED_ATTEMPTS)
         steps = [read_stored(one, tokenizer, context) for one in rollouts]
         scored = token_scores(ours, reference, steps)
         table = as_table(scored, world, rollouts)
@@ -71,13 +73,13 @@ def run(
         table["reward model"] = reward_model.rate(rival, _whole(steps)).astype(np.float32)
         return table.assign(labels=labels)
 
-    return in_lots(out / "attempts.parquet", world.tasks(), measure)
+    return in_batches(out / "attempts.parquet", world.tasks(), measure)
 
 
 def _rival(scores, sampler, base, tokenizer, context):
     """A reward model fitted on attempts of the same sampler at training tasks, and its labels."""
-    tasks = plan.world(scores.world, "train").tasks()
-    rollouts = attempts(sampler, scores.world, "train", tasks, plan.LABELS_A_TASK)
+    tasks = plan.environment(scores.environment, "train").tasks()
+    rollouts = attempts(sampler, scores.environment, "train", tasks, plan.LABELS_A_TASK)
     graded = [one for one in rollouts if one.passed is not None]
     transcripts = _whole([read_stored(one, tokenizer, context) for one in graded])
     rival = reward_model.fit(base, transcripts, [one.passed for one in graded])

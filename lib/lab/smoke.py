@@ -35,7 +35,7 @@ def train_small(
             raise ValueError(f"{name} = {value!r}: expected a whole number, at least {least}")
     evaluations, logs = [], []
     for base in dict.fromkeys(run.base for run in runs):
-        heats = plan.SPLITS | {"test": plan.BASE_HEATS}
+        heats = plan.SPLITS | {"test": plan.BASE_TEMPERATURES}
         evaluations += _evaluate(*_open(base), base.settings(), heats, tasks, attempts)
     with tempfile.TemporaryDirectory() as folder:
         for run in sorted(runs, key=lambda run: run.replays is not None):
@@ -66,7 +66,7 @@ def _open(base: Base):
 
 
 def _train(run, model, tokenizer, steps, folder, progress) -> list:
-    world = plan.world(run.world, "train")
+    world = plan.environment(run.environment, "train")
     settings = runner.settings_of(run, steps=steps)
     sampler = runner.sampler_of(run, folder)
     out = folder / run.name
@@ -88,7 +88,7 @@ def _evaluate(
 ) -> list[pd.DataFrame]:
     engine, tables = Engine(model, tokenizer), []
     for split, temperatures in heats.items():
-        world = plan.world(columns["world"], split, tasks)
+        world = plan.environment(columns["world"], split, tasks)
         for heat in temperatures:
             policy = as_policy(engine, columns["world"], heat, name="policy")
             table = evaluate(policy, world, world.tasks(), attempts, seed=columns["seed"])

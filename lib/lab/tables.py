@@ -20,7 +20,7 @@ WHERE = {
 """How evaluations are called -> split and temperature."""
 
 
-def arms(
+def over_seeds(
     scores: pd.DataFrame,
     by: Sequence[str],
     measures: Mapping[str, int],
@@ -68,7 +68,7 @@ def _seeds(count, planned) -> str:
     return str(count) if planned in (None, count) else f"{count} of {planned}"
 
 
-def arm_table(
+def method_table(
     evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int = plan.ATTEMPTS
 ) -> pd.DataFrame:
     """Each arm on held-out and on training tasks, at both temperatures, beside the paper's."""
@@ -76,7 +76,7 @@ def arm_table(
     parts = []
     for where, (split, heat) in WHERE.items():
         scores = of_runs(results.scores(evaluations, split, heat, K), runs)
-        table = arms(scores, ["algorithm", "sampler"], digits, runs)
+        table = over_seeds(scores, ["algorithm", "sampler"], digits, runs)
         heading = {"Tax_A": f"Tax_A({K})", "Tax_S": f"Tax_S({K})"}
         parts.append(table.rename(columns=heading).assign(evaluated=where))
     table = pd.concat(parts, ignore_index=True)
@@ -89,7 +89,9 @@ def of_runs(table: pd.DataFrame, runs: Iterable[plan.Run]) -> pd.DataFrame:
     return table.merge(wanted.drop_duplicates(), on=results.RUN)
 
 
-def heat_table(evaluations: pd.DataFrame, world: str, K: int = plan.ATTEMPTS) -> pd.DataFrame:
+def temperature_table(
+    evaluations: pd.DataFrame, world: str, K: int = plan.ATTEMPTS
+) -> pd.DataFrame:
     """The base that runs start from, on held-out tasks at several temperatures."""
     scores = results.base_scores(evaluations, K=K, world=world, size=plan.Run.size)
     shown = scores[["temperature", "pass@1", f"pass@{K}", "pass^8", "A", "S"]]
@@ -136,13 +138,13 @@ def differences(
     and `status`: primary or exploratory. Where seeds is 0 it was not run.
     committed: whether they are the lab's committed results; all others are exploratory.
     """
-    cells = [tuple(run.settings()[name] for name in CELL) for run in runs if run.sampler == "ptgs"]
+    cells = [tuple(run.settings()[name] for name in CELL) for run in runs if run.method == "ptgs"]
     rows = []
     for where, (split, heat) in WHERE.items():
         scores = of_runs(results.scores(evaluations, split, heat, K), runs)
         for cell in dict.fromkeys(cells):
             here = dict(zip(CELL, cell, strict=True))
-            others = [run.sampler for run in runs if all(getattr(run, n) == here[n] for n in here)]
+            others = [run.method for run in runs if here.items() <= run.settings().items()]
             for against in dict.fromkeys(one for one in others if one != "ptgs"):
                 part = results.select(scores, **here)
                 seeds = seed_differences.shared_seeds(part, "ptgs", against)

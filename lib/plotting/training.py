@@ -12,7 +12,7 @@ from scipy import stats
 
 from lib.plotting.style import COLOURS, GREY, budget_axis, intervals, shades_of
 
-ARMS = {
+METHODS = {
     "base": ("base", COLOURS["base"], "-", "s"),
     "fixed": ("fixed T", COLOURS["post"], (0, (5, 1.5)), "o"),
     "ptgs": ("PTGS", "#12806f", "-", "D"),
@@ -22,11 +22,11 @@ ARMS = {
 """Arm -> name, colour, line style and mark, the same in all pictures."""
 
 
-def arm_legend(figure: Figure, arms: Iterable[str], *, lines: bool = True) -> None:
+def method_legend(figure: Figure, arms: Iterable[str], *, lines: bool = True) -> None:
     """One legend of the arms for the whole figure, below it."""
     handles = []
-    for arm in (one for one in ARMS if one in set(arms)):
-        name, colour, style, mark = ARMS[arm]
+    for arm in (one for one in METHODS if one in set(arms)):
+        name, colour, style, mark = METHODS[arm]
         look = {"linestyle": style} if lines else {"linestyle": "", "marker": mark}
         handles.append(Line2D([], [], color=colour, label=name, markersize=6, **look))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
@@ -34,7 +34,7 @@ def arm_legend(figure: Figure, arms: Iterable[str], *, lines: bool = True) -> No
 
 def _present(column) -> list[str]:
     there = set(column)
-    return [arm for arm in ARMS if arm in there]
+    return [arm for arm in METHODS if arm in there]
 
 
 def not_run(ax: Axes) -> Axes:
@@ -73,7 +73,7 @@ def _rows(ax, names) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def plot_heat(samplers: Mapping[str, object], rates=(), *, ax: Axes | None = None) -> Axes:
+def plot_temperature(samplers: Mapping[str, object], rates=(), *, ax: Axes | None = None) -> Axes:
     """Temperature against the success rate that was drawn, a line for each sampler.
 
     samplers: name -> a `ptgs.PTGS`; rates: draws to mark on the first line, in the colours of
@@ -95,7 +95,7 @@ def plot_heat(samplers: Mapping[str, object], rates=(), *, ax: Axes | None = Non
     return ax
 
 
-def plot_heat_ranges(sampler, tasks: Iterable[str], *, ax: Axes | None = None) -> Axes:
+def plot_temperature_ranges(sampler, tasks: Iterable[str], *, ax: Axes | None = None) -> Axes:
     """Which temperatures a task may get: median, middle half (thick), and 90 % of the draws.
 
     Exact: temperature falls with the rate, so its quantiles are those of the posterior.
@@ -156,14 +156,14 @@ def plot_training(steps, measure: str, *, window: int = 20, ax: Axes | None = No
             if warm
             else (smooth[0].min(axis=1), smooth[0].max(axis=1))
         )
-        _, colour, style, _ = ARMS[arm]
+        _, colour, style, _ = METHODS[arm]
         ax.fill_between(middle.index, low, high, color=colour, alpha=0.15, linewidth=0)
         ax.plot(middle.index, middle, color=colour, linestyle=style)
     ax.set(xlim=(0, steps["step"].max()), xlabel="step")
     return ax
 
 
-def plot_arm_coverage(curves, *, ax: Axes | None = None) -> Axes:
+def plot_method_coverage(curves, *, ax: Axes | None = None) -> Axes:
     """Mean pass@k against k: the base, and each arm as mean and range over its seeds.
 
     curves: as `lab.results.curves` makes them, of one world, size, algorithm and rate.
@@ -174,7 +174,7 @@ def plot_arm_coverage(curves, *, ax: Axes | None = None) -> Axes:
     for arm in _present(curves["sampler"]):
         part = curves[curves["sampler"] == arm]
         wide = part.pivot(index="k", columns="seed", values="coverage")
-        _, colour, style, _ = ARMS[arm]
+        _, colour, style, _ = METHODS[arm]
         ax.fill_between(wide.index, wide.min(axis=1), wide.max(axis=1), color=colour, alpha=0.15,
                         linewidth=0)  # fmt: skip
         ax.plot(wide.index, wide.mean(axis=1), color=colour, linestyle=style)
@@ -198,7 +198,7 @@ def plot_seeds(scores, measure: str, *, base: float | None = None, ax: Axes | No
     for _, seed in wide.iterrows():
         ax.plot(range(len(arms)), seed, color=GREY, linewidth=0.6, alpha=0.6, zorder=1)
     for x, arm in enumerate(arms):
-        _, colour, _, mark = ARMS[arm]
+        _, colour, _, mark = METHODS[arm]
         ax.plot(
             [x] * len(wide), wide[arm], linestyle="", marker=mark, color=colour,
             markeredgecolor="white", markersize=7, zorder=3,
@@ -222,7 +222,7 @@ def plot_cooling(bases, runs, K: int, *, ax: Axes | None = None) -> Axes:
     last = f"pass@{K}"
     if len(bases):
         path = bases.sort_values("temperature")
-        _, colour, style, mark = ARMS["base"]
+        _, colour, style, mark = METHODS["base"]
         ax.plot(
             path["pass@1"], path[last], color=colour, linestyle=style, marker=mark, markersize=5
         )
@@ -238,7 +238,7 @@ def plot_cooling(bases, runs, K: int, *, ax: Axes | None = None) -> Axes:
                 color=colour,
             )
     for arm in _present(runs["sampler"]):
-        _, colour, _, mark = ARMS[arm]
+        _, colour, _, mark = METHODS[arm]
         part = runs[runs["sampler"] == arm]
         ax.plot(
             part["pass@1"], part[last], linestyle="", marker=mark, color=colour,
@@ -277,11 +277,11 @@ def plot_sizes(scores, measure: str, *, top: float = np.inf, ax: Axes | None = N
     table = scores.assign(parameters=[1e6 * float(size.rstrip("M")) for size in scores["size"]])
     table["drawn"] = table[measure].clip(upper=top)
     medians = table.groupby("parameters")["drawn"].median()
-    ax.plot(medians.index, medians, color=ARMS["fixed"][1], linewidth=1)
+    ax.plot(medians.index, medians, color=METHODS["fixed"][1], linewidth=1)
     for beyond, part in table.groupby(table[measure] > top):
         ax.plot(
             part["parameters"], part["drawn"], linestyle="", marker="^" if beyond else "o",
-            color=ARMS["fixed"][1], markeredgecolor="white", markersize=7,
+            color=METHODS["fixed"][1], markeredgecolor="white", markersize=7,
         )  # fmt: skip
     ax.set_xscale("log")
     ax.set_xlim(medians.index.min() / 1.6, medians.index.max() * 1.6)
@@ -300,7 +300,7 @@ def plot_pilots(pilots, *, ax: Axes | None = None) -> Axes:
     ax = ax or plt.gca()
     if not len(pilots):
         return not_run(ax)
-    looks = {"fixed": ARMS["fixed"], "matched": ARMS["yoked"], "ptgs": ARMS["ptgs"]}
+    looks = {"fixed": METHODS["fixed"], "matched": METHODS["yoked"], "ptgs": METHODS["ptgs"]}
     names = {"fixed": "fixed T", "matched": "fixed at PTGS's mean", "ptgs": "PTGS from pilots"}
     for method, (_, colour, style, mark) in looks.items():
         part = pilots[pilots["method"] == method]

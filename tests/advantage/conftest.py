@@ -37,7 +37,7 @@ def reference():
 @pytest.fixture(scope="session")
 def rollouts(opened):
     """Six attempts at each of eight tasks, at T = 0.9, in the order of their keys."""
-    world = plan.world("sokoban", "test", 8)
+    world = plan.environment("sokoban", "test", 8)
     keys = [RolloutKey(0, task, attempt) for task in world.tasks() for attempt in range(6)]
     found = roll_out(opened.start(keys), world, keys, "lab", "post")
     return sorted(found, key=lambda rollout: rollout.key)

@@ -33,7 +33,7 @@ from lib.training.pretraining import STAGES, new_model, pretrain
 from lib.trajectories.schema import RolloutKey
 
 WORLD = "sokoban"
-BASE = plan.DATA / "models" / plan.Base(world=WORLD).name
+BASE = plan.DATA / "models" / plan.Base(environment=WORLD).name
 POST = plan.DATA / "models" / "sokoban-0.25M-grpo-fixed-0.0003-0"
 
 
@@ -62,7 +62,7 @@ def show(rows):
 
 def pretraining(folder: Path) -> list[tuple]:
     """A base from nothing: its loss falls, and its calls come to be ones that can be read."""
-    world = plan.world(WORLD, "train")
+    world = plan.environment(WORLD, "train")
     model, made = new_model(world.words(), "0.06M")
     corpus = replace(STAGES["base-85"].corpus, native=1.0, chatter=0.0, episodes=48)
     stage = replace(STAGES["base-35"], corpus=corpus, steps=160)
@@ -91,7 +91,7 @@ def training(folder: Path) -> list[tuple]:
 
     def run(name, stop_at=None):
         model, tokenizer = load(BASE)
-        world = plan.world(WORLD, "train")
+        world = plan.environment(WORLD, "train")
         tasks = world.tasks()[:16]
         settings = defaults("grpo", steps=16, max_new_tokens=plan.NEW_TOKENS[WORLD])
         schedule = PTGSSchedule(PTGS(seed=0, **plan.PTGS[WORLD, "grpo"]))
@@ -168,7 +168,7 @@ def _step_times(count):
             return super().assign(*step)
 
     model, tokenizer = load(BASE)
-    world = plan.world(WORLD, "train")
+    world = plan.environment(WORLD, "train")
     for task in world.tasks():
         world.level(task)
     settings = defaults("grpo", steps=count, max_new_tokens=plan.NEW_TOKENS[WORLD])
@@ -210,7 +210,7 @@ def _begin(barrier):
 
 def _evaluate(model, repeats):
     """Rollouts a second and a processor second, of each repeat."""
-    world = plan.world(WORLD, "test", plan.TASKS)
+    world = plan.environment(WORLD, "test", plan.TASKS)
     policy = open_policy(model, WORLD, 0.5)
     tasks = world.tasks()[:8]
     evaluate(policy, world, tasks, 4, seed=0)

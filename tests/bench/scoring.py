@@ -48,7 +48,7 @@ def lab_transcripts(repeats):
     torch.set_num_threads(1)
     policy = open_policy(MODELS / "sokoban-0.25M-grpo-fixed-0.0003-0", "sokoban", 1.0)
     reference = load(MODELS / "sokoban-0.25M-base-85")[0]
-    world = plan.world("sokoban", "test", 16)
+    world = plan.environment("sokoban", "test", 16)
     keys = [RolloutKey(0, task, attempt) for task in world.tasks() for attempt in range(16)]
     rollouts = list(roll_out(policy.start(keys), world, keys, "lab", "post"))
     tokenizer, model = policy.engine.tokenizer, policy.engine.model

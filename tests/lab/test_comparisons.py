@@ -15,8 +15,8 @@ from lib.lab.plan import Run
 from lib.metrics.formatting import with_interval
 from lib.reporting import notebook_batch
 
-FIXED = Run(world="sokoban", algorithm="grpo", sampler="fixed", seed=0)
-PTGS = replace(FIXED, sampler="ptgs")
+FIXED = Run(environment="sokoban", algorithm="grpo", method="fixed", seed=0)
+PTGS = replace(FIXED, method="ptgs")
 SMALL = replace(FIXED, size="0.06M", seed=1)
 
 

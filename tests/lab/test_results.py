@@ -97,11 +97,11 @@ def test_a_relative_folder_counts_from_the_root(tmp_path, monkeypatch):
 def test_runs_of_the_plan_are_chosen_by_name():
     found = plan.runs(["sokoban"], ["grpo"], ["shuffled"], [1])
     assert [run.name for run in found] == ["sokoban-0.25M-grpo-shuffled-0.0003-1"]
-    with pytest.raises(ValueError, match="sampler 'hot': the lab has fixed, ptgs, yoked"):
-        plan.runs(samplers=["hot"])
+    with pytest.raises(ValueError, match="method 'hot': the lab has fixed, ptgs, yoked"):
+        plan.runs(methods=["hot"])
     for bad in ([], "ptgs", 0):
-        with pytest.raises(ValueError, match=r"samplers = .*: expected a list of some of fixed"):
-            plan.runs(samplers=bad)
+        with pytest.raises(ValueError, match=r"methods = .*: expected a list of some of fixed"):
+            plan.runs(methods=bad)
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -199,13 +199,13 @@ def test_seeds_are_shown_as_mean_and_deviation(values, text):
 
 def test_arms_that_were_not_run_are_in_the_table():
     wanted = [*lab_runs.runs(seeds=plan.SEEDS), *plan.runs(["sokoban"], ["grpo"], ["shuffled"])]
-    table = tables.arms(SCORES, ["sampler"], {"pass@1": 3}, wanted).set_index("sampler")
+    table = tables.over_seeds(SCORES, ["sampler"], {"pass@1": 3}, wanted).set_index("sampler")
     assert table.loc["ptgs"].tolist() == ["0.750 ± 0.000", "3 of 5"]
     assert table.loc["shuffled"].tolist() == ["-", "not run yet"]
 
 
 def test_the_arms_are_shown_wherever_they_were_evaluated():
-    table = tables.arm_table(TABLE, lab_runs.runs(), 8)
+    table = tables.method_table(TABLE, lab_runs.runs(), 8)
     assert len(table) == 3 * len(tables.WHERE)
     assert {"pass@8", "Tax_A(8)", "Tax_S(8)"} <= set(table)
 

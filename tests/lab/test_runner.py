@@ -17,11 +17,11 @@ from lib.lab.plan import Base, Pilots, Run, Scores
 from lib.training import defaults
 from lib.training.pretraining import STAGES, Corpus
 
-BASE = Base(world="sokoban", size="0.06M")
-RUN = Run(world="sokoban", algorithm="grpo", sampler="ptgs", seed=0, size="0.06M")
-YOKED = replace(RUN, sampler="yoked")
-FROZEN = Pilots(world="sokoban", policy="base")
-SCORED = Scores(policy=RUN, sampler=BASE)
+BASE = Base(environment="sokoban", size="0.06M")
+RUN = Run(environment="sokoban", algorithm="grpo", method="ptgs", seed=0, size="0.06M")
+YOKED = replace(RUN, method="yoked")
+FROZEN = Pilots(environment="sokoban", policy="base")
+SCORED = Scores(policy=RUN, attempts_by=BASE)
 
 
 def test_nothing_is_planned_twice():
@@ -56,11 +56,11 @@ def tiny(monkeypatch):
     for name, value in {"TASKS": 4, "ATTEMPTS": 4, "POOL": 8, "SEEDS": (0,), "KEPT": [RUN]}.items():
         monkeypatch.setattr(plan, name, value)
     monkeypatch.setattr(plan, "SPLITS", {"test": (0.5,), "train": (0.5,)})
-    monkeypatch.setattr(plan, "BASE_HEATS", (0.5,))
+    monkeypatch.setattr(plan, "BASE_TEMPERATURES", (0.5,))
     monkeypatch.setattr(plan, "SCORED_ATTEMPTS", 4)
     monkeypatch.setattr(plan, "LABELS_A_TASK", 2)
     monkeypatch.setattr(Pilots, "model", BASE)
-    monkeypatch.setattr(evaluation, "LOT", 2)
+    monkeypatch.setattr(evaluation, "TASKS_AT_ONCE", 2)
     monkeypatch.setattr(pilots, "PILOTS", 2)
     monkeypatch.setattr(pilots.compare, "__kwdefaults__", {"t_ref": 1.0, "totals": (4, 8)})
     short = {"steps": 2, "groups": 2, "group_size": 4, "max_turns": 2}
@@ -183,9 +183,9 @@ def test_a_lot_of_tasks_is_measured_once(tmp_path):
 
     tasks = [f"t{number}" for number in range(9)]
     with pytest.raises(KeyboardInterrupt):
-        evaluation.in_lots(tmp_path / "table.parquet", tasks, measure)
+        evaluation.in_batches(tmp_path / "table.parquet", tasks, measure)
     for _ in range(2):
-        found = evaluation.in_lots(tmp_path / "table.parquet", tasks, measure)
+        found = evaluation.in_batches(tmp_path / "table.parquet", tasks, measure)
         assert list(found["task"]) == tasks
     assert measured == [tasks[:8], ["t8"], ["t8"]]
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]

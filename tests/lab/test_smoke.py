@@ -5,7 +5,7 @@ import pytest
 from lib.lab import plan, results, runner
 from lib.lab.smoke import train_small
 
-RUNS = {run.sampler: run for run in plan.PRIMARY if run.seed == 0}
+RUNS = {run.method: run for run in plan.PRIMARY if run.seed == 0}
 
 
 @pytest.mark.slow
@@ -14,7 +14,7 @@ def test_a_small_run_gives_tables_like_the_labs():
     chosen = [RUNS["yoked"], RUNS["ptgs"]]
     evaluations, steps = train_small(chosen, steps=1, tasks=2, attempts=8, progress=False)
     assert set(results.scores(evaluations, K=8)["sampler"]) == {"ptgs", "yoked"}
-    assert set(results.base_scores(evaluations, K=8)["temperature"]) == set(plan.BASE_HEATS)
+    assert set(results.base_scores(evaluations, K=8)["temperature"]) == set(plan.BASE_TEMPERATURES)
     heat = steps.set_index("sampler")
     theirs = heat.loc["ptgs", "temperature_mean"]
     assert heat.loc["yoked", "temperature_max"] == pytest.approx(theirs)

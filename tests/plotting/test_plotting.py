@@ -49,11 +49,11 @@ PILOTS = pd.DataFrame(
 )
 PLOTS |= {
     "posteriors": lambda ax: plotting.plot_posteriors(SAMPLER, RATES, ax=ax),
-    "heat": lambda ax: plotting.plot_heat({"a": SAMPLER}, RATES.values(), ax=ax),
-    "heat ranges": lambda ax: plotting.plot_heat_ranges(SAMPLER, RATES, ax=ax),
+    "heat": lambda ax: plotting.plot_temperature({"a": SAMPLER}, RATES.values(), ax=ax),
+    "heat ranges": lambda ax: plotting.plot_temperature_ranges(SAMPLER, RATES, ax=ax),
     "training": lambda ax: plotting.plot_training(STEPS, "reward", ax=ax),
     "temperature": lambda ax: plotting.plot_training(STEPS, "temperature", ax=ax),
-    "arm coverage": lambda ax: plotting.plot_arm_coverage(CURVES, ax=ax),
+    "arm coverage": lambda ax: plotting.plot_method_coverage(CURVES, ax=ax),
     "seeds": lambda ax: plotting.plot_seeds(SCORES, "pass@8", base=0.5, ax=ax),
     "cooling": lambda ax: plotting.plot_cooling(BASES, SCORES, 8, ax=ax),
     "differences": lambda ax: plotting.plot_differences(DIFFERENCES, ax=ax),
@@ -62,7 +62,7 @@ PLOTS |= {
 }
 EMPTY = {
     "training": lambda: plotting.plot_training(STEPS.iloc[:0], "reward"),
-    "arm coverage": lambda: plotting.plot_arm_coverage(CURVES.iloc[:0]),
+    "arm coverage": lambda: plotting.plot_method_coverage(CURVES.iloc[:0]),
     "seeds": lambda: plotting.plot_seeds(SCORES.iloc[:0], "pass@8"),
     "differences": lambda: plotting.plot_differences(DIFFERENCES.iloc[:0]),
     "sizes": lambda: plotting.plot_sizes(SIZES.iloc[:0], "crossover"),
@@ -209,11 +209,11 @@ def test_the_band_of_temperature_reaches_from_the_coldest_to_the_hottest_group()
 
 def test_arms_keep_their_colours_whichever_are_there():
     alone = plotting.plot_training(STEPS[STEPS["sampler"] == "ptgs"], "reward").lines[0]
-    assert alone.get_color() == plotting.ARMS["ptgs"][1]
+    assert alone.get_color() == plotting.METHODS["ptgs"][1]
 
 
 def test_the_range_of_temperatures_ends_at_quantiles_of_draws():
-    ax = plotting.plot_heat_ranges(SAMPLER, ["nothing yet"])
+    ax = plotting.plot_temperature_ranges(SAMPLER, ["nothing yet"])
     (low, _), (high, _) = ax.collections[0].get_segments()[0]
     draws = [SAMPLER.temperature("nothing yet") for _ in range(4000)]
     assert (low, high) == pytest.approx(tuple(np.quantile(draws, [0.05, 0.95])), abs=0.02)
