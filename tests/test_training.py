@@ -36,8 +36,8 @@ from lib.training.objectives import (
     kept_groups,
 )
 from lib.training.scoring import score
+from lib.trajectories import storage
 from lib.trajectories.schema import Message, Rollout, Turn
-from lib.trajectories.storage import write_once
 from tests import lettered
 
 WORLD = lettered.Letters()
@@ -619,14 +619,14 @@ def test_a_log_or_checkpoint_without_its_run_is_refused(base, tmp_path, left):
 
 def test_of_two_runs_that_begin_together_one_writes_its_settings(tmp_path, monkeypatch):
     ours, theirs = {"settings": {"seed": 0}}, {"settings": {"seed": 1}}
-    agree = checkpoints.agree
+    agree, write_once = checkpoints.agree, storage.write_once
 
     def late(path, text):
         monkeypatch.undo()
         agree(tmp_path, theirs)
         return write_once(path, text)
 
-    monkeypatch.setattr(checkpoints, "write_once", late)
+    monkeypatch.setattr(storage, "write_once", late)
     with pytest.raises(ValueError, match="begun with settings seed = 1, now it is 0"):
         agree(tmp_path, ours)
 

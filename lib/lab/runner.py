@@ -4,12 +4,10 @@ Every piece of work has a folder in `BUILD`, is done by whichever worker has its
 tables there; `gather` joins those of all finished work to the committed tables of `DATA`.
 """
 
-import contextlib
-import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +34,7 @@ from lib.training import (
     train,
 )
 from lib.training.pretraining import STAGES, new_model, pretrain
+from lib.trajectories import storage
 
 T_REF = 1.0
 """Temperature of an arm that is not tempered; the middle of those that PTGS chooses."""
@@ -62,7 +61,8 @@ def make_base(base: Base, progress: bool | None = None) -> None:
     """
     world = plan.environment(base.environment, "train")
     stages = BUILD / "bases" / f"{base.environment}-{base.size}"
-    with _lock(stages / "lock", wait=True):  # the other base of the world stands on the same stages
+    # The other base of the environment starts from the same stages.
+    with storage.lock(stages, wait=True):
         model, tokenizer = new_model(world.words(), base.size)
         for kind, stage in STAGES.items():
             there = stages / kind
@@ -111,7 +111,7 @@ def half_trained(run: Run) -> Path:
     With the fixed temperature those are the first steps of the run.
     """
     whole, out = settings_of(run), BUILD / "half" / run.name
-    with _lock(out / "lock", wait=True):
+    with storage.lock(out, wait=True):
         _train(run, replace(whole, steps=whole.steps // 2), out, progress=False)
     return out / "model"
 
@@ -230,7 +230,7 @@ def sampler_of(run: Run, folder: Path = BUILD) -> TemperatureSchedule:
     log = folder / run.replays.name / "steps.jsonl"
     if not log.exists():
         log.parent.mkdir(parents=True, exist_ok=True)
-        _replace(log, _written_log(run.replays))
+        storage.write_text(log, _written_log(run.replays))
     return YokedSchedule(log) if run.method == "yoked" else ShuffledSchedule(log, seed=run.seed)
 
 
@@ -255,7 +255,7 @@ def gather() -> None:
     In this order, so that after a kill in between the next call does it again.
     """
     DATA.mkdir(parents=True, exist_ok=True)
-    with _lock(BUILD / "gather.lock", wait=True):
+    with storage.lock(BUILD / "gather", wait=True):
         named = _done()
         finished = [
             one
@@ -285,7 +285,7 @@ def gather() -> None:
         _join(DATA / "losses.parquet", losses, ["world", "size", "kind", "step"])
         _join(DATA / "pilots.parquet", pilots, ["world", "policy", "seed", "method", "total"])
         names = sorted({*named, *(one.name for one in finished)})
-        _replace(DATA / "done.json", json.dumps(names, indent=0) + "\n")
+        storage.write_text(DATA / "done.json", json.dumps(names, indent=0) + "\n")
 
 
 EVALUATION = [*RUN, "kind", "split", "temperature", "cue", "parser"]
@@ -342,24 +342,31 @@ def _done() -> list[str]:
 
 def do(work: Work, progress: bool | None = None) -> bool:
     """Do a piece of work if nobody else does; returns whether it is done now."""
-    with _lock(BUILD / f"{work.name}.lock") as mine:
-        if not mine or is_done(work):
-            return is_done(work)
-        if isinstance(work, Base):
-            if not base_folder(work).exists():
-                make_base(work, progress)
-            evaluate_base(work)
-        elif isinstance(work, Run):
-            make_run(work, progress)
-        elif isinstance(work, Pilots):
-            make_pilots(work)
-        elif isinstance(work, Scores):
-            make_scores(work)
-        else:
-            make_lake()
-        (BUILD / work.name / "done").touch()
+    try:
+        with storage.lock(BUILD / work.name):
+            if is_done(work):
+                return True
+            _do(work, progress)
+    except storage.LockedError:
+        return is_done(work)
     gather()
     return True
+
+
+def _do(work: Work, progress: bool | None) -> None:
+    if isinstance(work, Base):
+        if not base_folder(work).exists():
+            make_base(work, progress)
+        evaluate_base(work)
+    elif isinstance(work, Run):
+        make_run(work, progress)
+    elif isinstance(work, Pilots):
+        make_pilots(work)
+    elif isinstance(work, Scores):
+        make_scores(work)
+    else:
+        make_lake()
+    (BUILD / work.name / "done").touch()
 
 
 def ready(work: Work) -> bool:
@@ -375,22 +382,3 @@ def with_needs(wanted: Iterable[Work]) -> list[Work]:
     for work in wanted:
         found |= dict.fromkeys([*with_needs(work.needs), work])
     return list(found)
-
-
-def _replace(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
-
-
-@contextlib.contextmanager
-def _lock(path: Path, wait: bool = False) -> Iterator[bool]:
-    """Whether this process has the lock; it goes with the process, however that ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
-        yield True

@@ -7,7 +7,6 @@ model/                the trained model and tokenizer, at the end
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -20,7 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from lib.training.learners import Learner
 from lib.training.temperature_schedules import TemperatureSchedule, read_log, read_run
-from lib.trajectories.storage import write_once
+from lib.trajectories import storage
 
 
 def agree(out: Path, wanted: dict[str, Any]) -> None:
@@ -38,7 +37,8 @@ def agree(out: Path, wanted: dict[str, Any]) -> None:
         raise ValueError(
             f"{path} is missing beside {orphans[0].name}: put it back, or choose another folder"
         )
-    write_once(path, json.dumps(wanted, indent=1) + "\n")  # of two that begin, one writes it
+    # Of two processes that begin together, one writes its settings.
+    storage.write_once(path, json.dumps(wanted, indent=1) + "\n")
     there = read_run(path)
     for part in sorted(there, key=lambda part: (part not in ("sampler", "world"), part)):
         ours, theirs = wanted.get(part, {}), there[part]
@@ -88,10 +88,10 @@ def alone(out: Path) -> Iterator[None]:
         held = settings.open("rb")
     except FileNotFoundError as error:
         raise _given_up(out) from error
-    with held:
+    with held, contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            stack.enter_context(storage.lock(settings))
+        except storage.LockedError as error:
             raise ValueError(f"{out}: another process is training in this folder") from error
         if not settings.exists() or not os.path.samestat(os.fstat(held.fileno()), settings.stat()):
             raise _given_up(out)
@@ -165,7 +165,7 @@ def restore(out: Path, learner: Learner, schedule: TemperatureSchedule) -> int:
             schedule.restore(json.loads(path.read_text(encoding="utf-8")))
         for old in kept[:-1]:  # a kill came before its removal
             shutil.rmtree(old)
-    _replace(log, "".join(map(as_line, lines)))
+    storage.write_text(log, "".join(map(as_line, lines)))
     return step
 
 
@@ -230,9 +230,3 @@ def as_line(entry: dict[str, Any]) -> str:
 
 def _kept(out: Path) -> list[Path]:
     return sorted(out.glob("checkpoint-" + 6 * "[0-9]"))
-
-
-def _replace(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

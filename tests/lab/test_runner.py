@@ -1,6 +1,5 @@
 """The lab's plan and its work: what comes when, and that a kill changes nothing."""
 
-import fcntl
 import json
 import os
 import runpy
@@ -16,6 +15,7 @@ from lib.lab import evaluation, pilots, plan, results, runner
 from lib.lab.plan import Base, Pilots, Run, Scores
 from lib.training import defaults
 from lib.training.pretraining import STAGES, Corpus
+from lib.trajectories import storage
 
 BASE = Base(environment="sokoban", size="0.06M")
 RUN = Run(environment="sokoban", algorithm="grpo", method="ptgs", seed=0, size="0.06M")
@@ -165,9 +165,7 @@ def test_work_that_the_tables_hold_is_not_done_again(tiny, tmp_path):
 
 def test_work_under_way_elsewhere_is_left_alone(tiny, tmp_path):
     tiny(tmp_path)
-    runner.BUILD.mkdir()
-    with (runner.BUILD / f"{BASE.name}.lock").open("a") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
+    with storage.lock(runner.BUILD / BASE.name):
         assert not runner.do(BASE)
     assert not runner.base_folder(BASE).exists()
 
