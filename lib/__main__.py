@@ -103,11 +103,8 @@ def train(arguments):
     """Post-train a model of this machine by GRPO or PPO; rerun to resume."""
     environment = choices.open_environment(arguments.environment, arguments.tasks)
 
-    from lib import generation
+    from lib import training
     from lib.envs.catalog import COUNT
-    from lib.training import defaults
-    from lib.training import train as train_policy
-    from lib.training.lora import add_lora, finished
 
     choices.check_options(arguments)
     if arguments.environment.endswith(":test"):
@@ -120,31 +117,23 @@ def train(arguments):
     names += ("max_new_tokens", "max_turns", "entropy_bonus", "kl_weight", "filter_mass", "reward")
     given = {name: getattr(arguments, name) for name in names}
     sampler = choices.make_sampler(arguments)
-    settings = defaults(
+    settings = training.defaults(
         arguments.algorithm,
         seed=arguments.seed,
         t_ref=arguments.temperature,
         **{name: value for name, value in given.items() if value is not None},
     )
-    model, tokenizer = generation.load(
-        arguments.model, cache=ROOT / "build" / "models", device="cuda" if arguments.gpu else "cpu"
-    )
-    generation.limit_threads(model)
-    choices.check_words(arguments, environment, tokenizer)
-    if arguments.lora:
-        model = add_lora(model, arguments.lora, arguments.seed)
-    log = train_policy(
-        model,
-        tokenizer,
-        choices.make_dialect(arguments, tokenizer),
+    log = training.train(
+        arguments.model,
         environment,
-        environment.tasks()[: arguments.tasks or COUNT],
-        settings,
-        sampler,
         arguments.out,
+        prompt_format=lambda tokenizer: choices.make_dialect(arguments, tokenizer),
+        tasks=environment.tasks()[: arguments.tasks or COUNT],
+        settings=settings,
+        schedule=sampler,
+        lora_rank=arguments.lora,
+        device="cuda" if arguments.gpu else "cpu",
     )
-    finished(model).save_pretrained(arguments.out / "model")
-    tokenizer.save_pretrained(arguments.out / "model")
     success = [line["success"] for line in log if line["success"] is not None]
     told = "no attempt could be graded, so nothing was learned"
     if success:

@@ -23,7 +23,7 @@ from lib.training import (
     checkpoints,
     defaults,
     read_log,
-    train,
+    train_policy,
 )
 from lib.training.actions import collate, read_episode
 from lib.training.learners import make_learner
@@ -55,7 +55,7 @@ def run(base, out, schedule=None, world=WORLD, algorithm="grpo", **changes):
     settings = defaults(algorithm, **{**SMALL, "learning_rate": 1e-3, **changes})
     schedule, model = schedule or FixedTemperature(1.0), copy.deepcopy(base)
     language = lettered.TOKENIZER, lettered.PROMPT_FORMAT
-    log = train(model, *language, world, world.tasks(), settings, schedule, out, **options)
+    log = train_policy(model, *language, world, world.tasks(), settings, schedule, out, **options)
     return model, log
 
 

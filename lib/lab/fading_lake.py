@@ -114,7 +114,7 @@ def run(
     of the groups' rewards up to that step, by which GRPO divides.
     """
     from lib.generation import load
-    from lib.training import FixedTemperature, defaults, train
+    from lib.training import FixedTemperature, defaults, train_policy
 
     world = FadingLake()
     model, tokenizer = load(base)
@@ -122,7 +122,7 @@ def run(
     for last in steps:
         model, tokenizer = load(base)
         settings = defaults("grpo", steps=last, kl_weight=kl_weight, max_new_tokens=10)
-        log = train(
+        log = train_policy(
             model,
             tokenizer,
             Glance(),

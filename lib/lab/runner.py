@@ -31,7 +31,7 @@ from lib.training import (
     TemperatureSchedule,
     YokedSchedule,
     defaults,
-    train,
+    train_policy,
 )
 from lib.training.pretraining import STAGES, new_model, pretrain
 from lib.trajectories import storage
@@ -121,7 +121,7 @@ def _train(run, settings, out, progress) -> None:
         return
     world = plan.environment(run.environment, "train")
     model, tokenizer = load(base_folder(run.base))
-    train(
+    train_policy(
         model,
         tokenizer,
         WordLanguage(),

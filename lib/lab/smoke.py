@@ -12,7 +12,7 @@ from lib.lab import plan, runner
 from lib.lab.evaluation import as_policy, evaluate
 from lib.lab.plan import Base, Run
 from lib.rollouts.prompts.word_language import WordLanguage
-from lib.training import train
+from lib.training import train_policy
 
 
 def train_small(
@@ -70,7 +70,7 @@ def _train(run, model, tokenizer, steps, folder, progress) -> list:
     settings = runner.settings_of(run, steps=steps)
     sampler = runner.sampler_of(run, folder)
     out = folder / run.name
-    return train(
+    return train_policy(
         model,
         tokenizer,
         WordLanguage(),

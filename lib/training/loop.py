@@ -37,7 +37,7 @@ LARGEST_GAP = 0.02
 """In float32 the engine and the update agree on a log-prob to 1e-4; this far apart is a bug."""
 
 
-def train(
+def train_policy(
     model,
     tokenizer,
     prompt_format: PromptFormat,

@@ -28,7 +28,7 @@ from lib.lab.evaluation import evaluate, open_policy
 from lib.ptgs import PTGS
 from lib.rollouts.collection import roll_out
 from lib.rollouts.prompts.word_language import WordLanguage, read_calls
-from lib.training import PTGSSchedule, defaults, train
+from lib.training import PTGSSchedule, defaults, train_policy
 from lib.training.pretraining import STAGES, new_model, pretrain
 from lib.trajectories.schema import RolloutKey
 
@@ -97,7 +97,7 @@ def training(folder: Path) -> list[tuple]:
         schedule = PTGSSchedule(PTGS(seed=0, **plan.PTGS[WORLD, "grpo"]))
         if stop_at:
             schedule.observe = _stopping(schedule.observe, stop_at)
-        log = train(
+        log = train_policy(
             model, tokenizer, WordLanguage(), world, tasks, settings, schedule, folder / name,
             checkpoint_every=0.0, progress=False,
         )  # fmt: skip
@@ -174,7 +174,7 @@ def _step_times(count):
     settings = defaults("grpo", steps=count, max_new_tokens=plan.NEW_TOKENS[WORLD])
     with tempfile.TemporaryDirectory() as folder:
         schedule = Clocked(PTGS(seed=0))
-        train(
+        train_policy(
             model, tokenizer, WordLanguage(), world, world.tasks(), settings, schedule, folder,
             progress=False,
         )  # fmt: skip
