@@ -33,7 +33,7 @@ from lib.advantage.tokenize import (
     read_stored,
     read_text,
 )
-from lib.generation import packaged_models
+from lib.generation import models
 from lib.generation.logprobs import TOKENS_AT_ONCE, TOP_K
 from lib.rollouts.policies.local import fingerprint
 from lib.rollouts.prompts.prompt_formats import PromptFormat
@@ -232,8 +232,8 @@ def _batches(trajectories: Iterator[Steps], tokens: int) -> Iterator[list[Steps]
 
 def _open(model: str | Path, state):
     """Model and tokenizer, on the device of this process."""
-    if model in packaged_models.NAMES:
-        model = packaged_models.find_model(model, PACKAGED)
+    if model in models.PACKAGED_MODELS:
+        model = models.find_model(model, PACKAGED)
     with state.local_main_process_first():  # which converts a GGUF file that the others then find
         opened = generation.load(model, cache=PACKAGED, device=str(state.device))
     generation.limit_threads(opened[0])

@@ -221,22 +221,22 @@ def local_policy(arguments, environment, state):
 
 def known_settings(arguments):
     """The settings that a policy of a model here will have, as far as they need no model."""
-    from lib.generation.packaged_models import NAMES
+    from lib.generation.models import PACKAGED_MODELS
 
     dialect = _reading(arguments)
     if arguments.dialect != "chat":
         dialect = _text_dialect(arguments).settings
     known = {"policy": "local", **dialect, "sampling": _sampling(arguments)}
-    if arguments.model not in NAMES:  # those packaged have the names of their files
+    if arguments.model not in PACKAGED_MODELS:  # those packaged have the names of their files
         known["model"] = Path(arguments.model).name
     return known
 
 
 def _model_path(name):
-    from lib.generation import packaged_models
+    from lib.generation import models
 
-    if name in packaged_models.NAMES:
-        return packaged_models.find_model(name, ROOT / "build" / "models")
+    if name in models.PACKAGED_MODELS:
+        return models.find_model(name, ROOT / "build" / "models")
     return name
 
 

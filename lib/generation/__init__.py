@@ -1,30 +1,30 @@
-"""The decode engine: batched sampling from a transformers causal language model.
+"""Token-level generation with causal language models of transformers, and log-probs of tokens.
 
-    engine = Engine(*load("folder"))
-    batch = engine.open([RolloutKey(seed=0, task="t", attempt=i) for i in range(32)])
-    sampling = Sampling(temperature=0.7, max_new_tokens=64, stop=("User:",))
-    replies = batch.reply(range(32), [prompt] * 32, sampling)
+The engine samples many rollouts at once. It computes a prompt once however many rollouts share it,
+and in the next turn only what is new in each context. The random numbers of a rollout follow from
+its key, so that its tokens depend neither on the batch nor on the machine.
 
-The prompt is computed once and attended to once. For a next turn, call ``reply`` again with the
-rows that go on and their whole contexts; only what is new in them is computed.
+>>> from transformers import LlamaConfig, LlamaForCausalLM
+>>> from lib.generation import Engine, Sampling  # and `load`, to load a model
+>>> from lib.trajectories.schema import RolloutKey
+>>> config = LlamaConfig(vocab_size=9, hidden_size=8, intermediate_size=8, num_hidden_layers=1,
+...                      num_attention_heads=2, max_position_embeddings=32)
+>>> keys = [RolloutKey(seed=0, task="t", attempt=i) for i in range(3)]
+>>> batch = Engine(LlamaForCausalLM(config)).open(keys)
+>>> prompt, sampling = [1, 5, 2], Sampling(temperature=0.7, max_new_tokens=4)
+>>> replies = batch.reply([0, 1, 2], [prompt] * 3, sampling)
+>>> later = batch.reply([1], [prompt + replies[1].tokens + [3]], sampling)  # row 1 alone goes on
+>>> len(later[0].tokens), later[0].reason
+(4, 'length')
 """
 
-from importlib import import_module
+import lazy_loader
 
-_HOMES = {
-    "Batch": "engine",
-    "Completion": "engine",
-    "Engine": "engine",
-    "Sampling": "sampling",
-    "load": "models",
-    "limit_threads": "models",
-    "open_model": "packaged_models",
-}
-__all__ = list(_HOMES)
-
-
-def __getattr__(name: str):
-    """Import what needs torch when it is asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "engine": ["Batch", "Completion", "Engine"],
+        "models": ["limit_threads", "load", "open_model"],
+        "sampling": ["Sampling"],
+    },
+)

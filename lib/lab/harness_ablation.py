@@ -156,7 +156,7 @@ def live(model: str = "smollm2-135m-instruct", tasks: int = 2, n: int = 2) -> pd
 
     from lib.envs import open_environment
     from lib.generation import Engine, Sampling, load
-    from lib.generation.packaged_models import find_model
+    from lib.generation.models import find_model
     from lib.rollouts.collection import collect
     from lib.rollouts.policies import ChatTemplate, Harness, LocalPolicy, Plain
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.envs import Environment
-from lib.generation import packaged_models
+from lib.generation import models
 from lib.rollouts.policies.local import LocalPolicy
 from lib.rollouts.policies.protocol import Policy
 from lib.rollouts.policies.server import ServerPolicy
@@ -121,8 +121,8 @@ def open_policy(
     from lib import generation
 
     sampled = generation.Sampling(**sampling)
-    if model in packaged_models.NAMES:
-        model = packaged_models.find_model(model, packaged_models.CACHE)
+    if model in models.PACKAGED_MODELS:
+        model = models.find_model(model, models.CACHE)
     opened, tokenizer = generation.open_model(model, device=device, alone=alone)
     if prompt_format == "words" and environment is not None:
         check_words(environment, tokenizer)
@@ -148,6 +148,6 @@ def known_settings(
     if prompt_format != "chat":
         settings = open_prompt_format(prompt_format, parser=parser).settings
     settings = {"policy": "local", **settings, "sampling": SAMPLING | dict(sampling or {})}
-    if model not in packaged_models.NAMES:
+    if model not in models.PACKAGED_MODELS:
         settings["model"] = Path(model).name
     return settings

@@ -77,7 +77,7 @@ def test_gguf_loads_as_transformers_reads_it(gguf_file, tmp_path, prompt):
 def test_gguf_is_converted_once(gguf_file, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     load(gguf_file, cache=cache)
-    monkeypatch.delattr(models.AutoModelForCausalLM, "from_config")
+    monkeypatch.delattr(transformers.AutoModelForCausalLM, "from_config")
     load(gguf_file, cache=cache)
     assert len(list(cache.iterdir())) == 1
 

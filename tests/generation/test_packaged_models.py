@@ -5,7 +5,7 @@ import torch
 
 from lib import ROOT
 from lib.generation import Engine, Sampling, load
-from lib.generation.packaged_models import NAMES, MissingModel, find_model
+from lib.generation.models import PACKAGED_MODELS, MissingModel, find_model
 from lib.rollouts.collection import collect, read_collection
 from lib.rollouts.policies import ChatTemplate, Context, Harness, LocalPolicy
 from lib.trajectories.schema import Message, RolloutKey, stored_tokens
@@ -18,7 +18,7 @@ def test_an_unknown_model():
         find_model("gpt", CACHE)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PACKAGED_MODELS)
 def test_a_missing_package_gives_the_command(name, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda package: None)
     with pytest.raises(MissingModel, match=f"{name} is not installed; run: make models"):
