@@ -1,7 +1,17 @@
-"""The claims of the papers, put to a table of outcomes.
+"""The claims of the papers, put to any table of outcomes or of scores.
 
-One function a claim: from measured comparisons to a value, its 95 % interval, the published value,
-a verdict and one sentence why. The verdict is a rule and nothing else (`verdict`).
+A function a claim: from measured comparisons to a value, its 95 % interval, the published value, a
+verdict and a sentence why. The verdict is a rule and nothing else (`verdict`). Whose data they are
+is up to the caller: tables, seeds and conditions come in as arguments.
+
+>>> from lib import claims
+>>> outcomes = claims.load("published", pairs=["gemma-4-31B"])
+>>> studies = claims.study(outcomes, n_boot=200)
+>>> claim = claims.tax_positive(studies)
+>>> claim.statement, claim.row()["value"], claim.row()["interval"], claim.verdict
+('Tax_S(128) is positive in most cases', '3 of 3', '3 to 3', 'holds')
+>>> claim.published
+'36 of 42'
 """
 
 from lib.claims.advantage import advantage_claims, attribution_claims
@@ -20,7 +30,6 @@ from lib.claims.sharpening import (
 from lib.claims.studies import (
     ESTIMATION_ROLLOUTS,
     FEWEST_PAIRS,
-    LARGEST_DEFAULT_K,
     Agreement,
     Study,
     agreement,
@@ -33,7 +42,6 @@ from lib.claims.studies import (
 __all__ = [
     "ESTIMATION_ROLLOUTS",
     "FEWEST_PAIRS",
-    "LARGEST_DEFAULT_K",
     "MIME",
     "Agreement",
     "Claim",

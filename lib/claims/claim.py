@@ -9,17 +9,18 @@ import pandas as pd
 from lib.metrics.formatting import decimals, number, side
 
 MIME = "application/vnd.sharpening-lab.claims+json"
-"""The type under which a notebook carries its claims, for whoever gathers them."""
+"""The type under which a notebook carries its claims, so that they can be collected."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim and what the outcomes at hand say of it.
+    """A claim of a paper, and what the data at hand say about it.
 
     value, low, high: the estimate and its 95 % interval, NaN where there is none.
-    of: the number of cases, where value counts cases.  published: the figure as printed, if any.
-    digits: decimals that are shown, or more where an end of the interval would else be shown on the
-    bound that it is off.  bound: what the verdict compares the interval with.
+    published: the figure as it was printed, if any.  verdict, why: a word and a sentence.
+    of: the number of cases, where value counts cases.
+    digits: decimals shown, or more where an end of the interval would look as if it were on the
+    bound and is not.  bound: what the verdict compares the interval with.
     """
 
     statement: str
@@ -55,6 +56,7 @@ class ClaimTable(list):
     """Claims that show themselves as a table in a notebook, and carry their rows as JSON."""
 
     def frame(self) -> pd.DataFrame:
+        """A row a claim, with the columns of `Claim.row`."""
         columns = ["claim", "value", "interval", "published", "verdict", "why"]
         return pd.DataFrame([claim.row() for claim in self], columns=columns)
 
@@ -80,9 +82,13 @@ def verdict(low: float, high: float, bound: float) -> str:
 
     `undecided` otherwise, and where there is no interval. Rounding decides nothing: an end within
     1e-12 of the bound lies on it.
+
+    >>> verdict(0.1, 0.2, 0), verdict(-0.1, 0.2, 0)
+    ('holds', 'undecided')
     """
     return {1: "holds", -1: "contradicted", 0: "undecided"}[side(low, high, bound)]
 
 
 def not_tested(statement: str, printed: str, why: str) -> Claim:
+    """A claim that the data at hand cannot test, and why."""
     return Claim(statement, np.nan, np.nan, np.nan, printed, "not tested here", why)

@@ -1,7 +1,7 @@
 """The claims of "Sharpening Tax in Post-Training", one function a claim."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.stats import norm
@@ -10,11 +10,11 @@ from lib import metrics
 from lib.claims import paper_tables
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
 from lib.claims.studies import ESTIMATION_ROLLOUTS, FEWEST_PAIRS, Study, agreement, split_taxes
-from lib.metrics import MARGIN
+from lib.metrics import MARGIN, bootstrap
 
 
 def all_claims(studies: Sequence[Study], *, seed: int = 0) -> ClaimTable:
-    """Every claim of the first paper, in the order it makes them."""
+    """Every claim of the first paper, in the order in which it makes them."""
     return ClaimTable(
         [
             *coverage_crossover(studies),
@@ -28,62 +28,61 @@ def all_claims(studies: Sequence[Study], *, seed: int = 0) -> ClaimTable:
 
 
 def coverage_crossover(studies: Sequence[Study]) -> list[Claim]:
-    """The base overtakes its sibling in most comparisons: over all, then pair by pair.
+    """The base overtakes its post-trained sibling in most comparisons: over all, then by pair.
 
-    It overtakes within K attempts exactly if its coverage is the higher one at K and not at every
-    budget: where it is ahead from the first attempt on (k* = 1) the post-trained arm is worse from
-    the start, which is told apart and is no case.
+    It overtakes within K attempts exactly if its coverage is higher at K and not at every budget.
+    Where it is ahead from the first attempt on (k* = 1), the post-trained arm is worse from the
+    start: that is no case of overtaking, and the claim says so.
     """
-    K = studies[0].tax.K
     groups = {"": list(studies)}
-    for one in studies:
-        groups.setdefault(one.comparison.pair, []).append(one)
-    claims = []
-    for pair, group in groups.items():
-        statement = f"the base overtakes within {K} attempts in most cases"
-        statement += f": {pair}" if pair else ""
-        crossings = {
-            one.comparison.benchmark if pair else one.comparison.label: one.tax.crossover.value
-            for one in group
-        }
-        worse = [name for name, k in crossings.items() if k == 1]
-        told = f"worse from the start, nothing to overtake: {_listed(worse)}" if worse else ""
-        cases = [one for one in group if one.tax.crossover.value > 1]
-        if not cases:
-            claims.append(not_tested(statement, "shown as a figure", told))
-            continue
-        finite = [k for k in crossings.values() if 1 < k < np.inf]
-        shown = ", ".join(
-            f"{name} {'none' if np.isinf(k) else f'k = {k:.0f}'}"
-            for name, k in crossings.items()
-            if k > 1
-        )
-        if not pair:
-            shown = f"median of those that cross: k = {np.median(finite):.0f}" if finite else ""
-        claims.append(
-            _count_claim(
-                [(one.tax.gap.value[-1], one.tax.samples["gap"][:, -1]) for one in cases],
-                statement,
-                "shown as a figure",
-                (shown or "no base overtakes") + (f"; {told}" if told else ""),
-            )
-        )
-    return claims
+    for study in studies:
+        groups.setdefault(study.comparison.pair, []).append(study)
+    return [_crossover_claim(pair, group) for pair, group in groups.items()]
+
+
+def _crossover_claim(pair, studies) -> Claim:
+    """The claim over the comparisons of one pair, or over all where pair is empty."""
+    K = studies[0].tax.K
+    statement = f"the base overtakes within {K} attempts in most cases"
+    statement += f": {pair}" if pair else ""
+    crossings = {
+        comparison.benchmark if pair else comparison.label: tax.crossover.value
+        for comparison, tax in studies
+    }
+    worse = [name for name, k in crossings.items() if k == 1]
+    note = f"worse from the start, nothing to overtake: {_listed(worse)}" if worse else ""
+    cases = [tax for _, tax in studies if tax.crossover.value > 1]
+    if not cases:
+        return not_tested(statement, "shown as a figure", note)
+    finite = [k for k in crossings.values() if 1 < k < np.inf]
+    shown = ", ".join(
+        f"{name} {'none' if np.isinf(k) else f'k = {k:.0f}'}"
+        for name, k in crossings.items()
+        if k > 1
+    )
+    if not pair:
+        shown = f"median of those that cross: k = {np.median(finite):.0f}" if finite else ""
+    return _count_claim(
+        [(tax.gap.value[-1], tax.samples["gap"][:, -1]) for tax in cases],
+        statement,
+        "shown as a figure",
+        (shown or "no base overtakes") + (f"; {note}" if note else ""),
+    )
 
 
 def tax_positive(studies: Sequence[Study]) -> Claim:
     """Tax_S(K) is positive in most comparisons."""
     K = studies[0].tax.K
-    defined = [one for one in studies if not np.isnan(one.tax.tax_S.value[-1])]
+    defined = [study for study in studies if not np.isnan(study.tax.tax_S.value[-1])]
     printed = paper_tables.headline("tax_positive").printed + (" at 128" if K != 128 else "")
     statement = f"Tax_S({K}) is positive in most cases"
     if not defined:
         reason = "a budget of 1 allows no second attempt" if K == 1 else "pass@1 is 1"
         return not_tested(statement, printed, f"Tax_S is undefined in every case: {reason}")
-    others = [one.comparison.label for one in defined if one.tax.tax_S.value[-1] <= MARGIN]
+    others = [comparison.label for comparison, tax in defined if tax.tax_S.value[-1] <= MARGIN]
     undefined = len(studies) - len(defined)
     return _count_claim(
-        [(one.tax.tax_S.value[-1], one.tax.samples["tax_S"][:, -1]) for one in defined],
+        [(tax.tax_S.value[-1], tax.samples["tax_S"][:, -1]) for _, tax in defined],
         statement,
         printed,
         (f"not positive: {_listed(others)}" if others else "positive in every case")
@@ -119,15 +118,15 @@ def tax_follows_consistency(studies: Sequence[Study], *, seed: int = 0) -> Claim
 def polarisation(studies: Sequence[Study]) -> Claim:
     """Post-training moves tasks to the extremes: K rollouts all fail, or all pass."""
     K = studies[0].tax.K
-    values = np.array([one.tax.polarisation.value[-1] for one in studies])
-    samples = np.mean([one.tax.samples["polarisation"][:, -1] for one in studies], axis=0)
-    low, high = np.quantile(samples, [0.025, 0.975]) if len(samples) else (np.nan, np.nan)
+    values = np.array([tax.polarisation.value[-1] for _, tax in studies])
+    samples = np.mean([tax.samples["polarisation"][:, -1] for _, tax in studies], axis=0)
+    low, high = bootstrap.percentile_interval(samples)
     return Claim(
         statement=f"post-training polarises tasks (chance that {K} rollouts all fail or all pass, "
         "post - base)",
         value=float(np.mean(values)),
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         published="shown as a figure",
         verdict=verdict(low, high, 0),
         why=f"more so in {np.sum(values > MARGIN)} of {len(studies)} cases",
@@ -143,11 +142,11 @@ def larger_cross_earlier(studies: Sequence[Study]) -> Claim:
     statement = "larger models cross earlier (share of couples within a family)"
     families = paper_tables.table("model_pairs").set_index("pair")["family"]
     groups: dict[tuple, dict[float, Study]] = {}
-    for one in studies:
-        size = re.search(r"(\d+(?:\.\d+)?)B", one.comparison.pair)
-        if one.comparison.pair in families.index and size:
-            family = families[one.comparison.pair]
-            groups.setdefault((family, one.comparison.benchmark), {})[float(size[1])] = one
+    for study in studies:
+        size = re.search(r"(\d+(?:\.\d+)?)B", study.comparison.pair)
+        if study.comparison.pair in families.index and size:
+            family = families[study.comparison.pair]
+            groups.setdefault((family, study.comparison.benchmark), {})[float(size[1])] = study
     sizes = {}
     for (family, _), group in groups.items():
         sizes[family] = max(sizes.get(family, 0), len(group))
@@ -163,12 +162,12 @@ def larger_cross_earlier(studies: Sequence[Study]) -> Claim:
         if small < large
     ]
     value, *samples = np.mean(agree, axis=0)
-    low, high = np.quantile(samples, [0.025, 0.975]) if samples else (np.nan, np.nan)
+    low, high = bootstrap.percentile_interval(samples)
     return Claim(
         statement=statement,
         value=float(value),
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         published="claimed",
         verdict=verdict(low, high, 0.5),
         why=f"{len(agree)} couples of sizes; tasks resampled, families taken as they are",
@@ -187,12 +186,12 @@ def _listed(names, most=6) -> str:
 def _count_claim(cases, statement, printed, why) -> Claim:
     """How many of the cases, (value, replicates) each, are positive, and whether that is most.
 
-    The interval counts the cases that are surely positive, and those that are not surely negative:
-    each sure by Holm's method at 2.5 % a side, so that all of them are right together. The value is
-    always inside. Fewer than three cases are no test of "most".
+    The interval runs from the number of cases that are certainly positive to the number that are
+    not certainly negative: by Holm's method at 2.5 % a side, so that all of them hold together.
+    The value always lies inside. Fewer than three cases are no test of "most".
     """
     values = np.array([value for value, _ in cases])
-    low, high = _sure_counts(cases)
+    low, high = _certain_counts(cases)
     few = len(cases) < 3
     return Claim(
         statement=statement,
@@ -206,7 +205,7 @@ def _count_claim(cases, statement, printed, why) -> Claim:
     )
 
 
-def _sure_counts(cases) -> tuple[float, float]:
+def _certain_counts(cases) -> tuple[float, float]:
     z = []
     for value, replicates in cases:
         replicates = replicates[~np.isnan(replicates)]
@@ -221,7 +220,7 @@ def _sure_counts(cases) -> tuple[float, float]:
 
 
 def _holm(p, level=0.025) -> int:
-    """How many hypotheses Holm's step-down method rejects, one wrongly with chance `level`."""
+    """How many hypotheses Holm's step-down method rejects; `level` is the chance of any error."""
     passed = np.sort(p) <= level / np.arange(len(p), 0, -1)
     return int(np.argmin(np.append(passed, False)))
 
@@ -233,12 +232,14 @@ def _earlier(large, small):
     return (a < b) + 0.5 * (a == b)
 
 
-def _rank_claim(studies, statement, printed, k, outcome_of, seed) -> Claim:
+def _rank_claim(
+    studies, statement, printed, k, outcome_of: Callable[[metrics.SplitTaxes], np.ndarray], seed
+) -> Claim:
     """Spearman over comparisons of Tax_S(8) of 8 rollouts a task against an outcome of the rest."""
     needed = ESTIMATION_ROLLOUTS + k
-    shortest = min(one.comparison.max_k for one in studies)
-    if shortest < needed:
-        why = f"needs {needed} rollouts of every task, the shortest has {shortest}"
+    fewest = min(study.comparison.max_k for study in studies)
+    if fewest < needed:
+        why = f"needs {needed} rollouts of every task, the shortest has {fewest}"
         return not_tested(statement, printed, why)
     if len(studies) < 3:
         return not_tested(statement, printed, f"needs three comparisons, there are {len(studies)}")
@@ -248,21 +249,21 @@ def _rank_claim(studies, statement, printed, k, outcome_of, seed) -> Claim:
     if defined.mean() < 0.5:
         why = "Tax_S is undefined (pass@1 = 1) in some comparison, in most of the splits"
         return not_tested(statement, printed, why)
-    found = agreement(studies, splits, y, seed=seed)
-    partial = "undefined" if np.isnan(found.partial) else f"{found.partial:.2f}"
-    why = f"sd over splits {found.sd:.2f}; {partial} with the pass@1 gap partialled out"
+    ranks = agreement(studies, splits, y, seed=seed)
+    partial = "undefined" if np.isnan(ranks.partial) else f"{ranks.partial:.2f}"
+    why = f"sd over splits {ranks.sd:.2f}; {partial} with the pass@1 gap partialled out"
     if not defined.all():
         why += f"; {np.sum(~defined)} splits left out, where Tax_S is undefined (pass@1 = 1)"
-    if len({one.comparison.pair for one in studies}) < FEWEST_PAIRS:
+    if len({study.comparison.pair for study in studies}) < FEWEST_PAIRS:
         why += f"; fewer than {FEWEST_PAIRS} pairs give no interval"
-        if not np.isnan(found.least):
-            why += f", leaving one pair out gives {found.least:.2f} to {found.most:.2f}"
+        if not np.isnan(ranks.least):
+            why += f", leaving one pair out gives {ranks.least:.2f} to {ranks.most:.2f}"
     return Claim(
         statement=f"{statement} (Spearman)",
-        value=found.rho,
-        low=found.low,
-        high=found.high,
+        value=ranks.rho,
+        low=ranks.low,
+        high=ranks.high,
         published=printed,
-        verdict=verdict(found.low, found.high, 0),
+        verdict=verdict(ranks.low, ranks.high, 0),
         why=why,
     )

@@ -6,15 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from lib import located, metrics, outcomes
 from lib.claims import paper_tables
+from lib.metrics import bootstrap
 
 FEWEST_PAIRS = 8
-"""With fewer model pairs, resampling pairs gives no interval worth the name."""
-
-LARGEST_DEFAULT_K = 1024
-"""Budgets beyond this are measured only when asked for: memory grows with them."""
+"""With fewer model pairs, resampling pairs gives no trustworthy interval."""
 
 ESTIMATION_ROLLOUTS = 8
 """Rollouts a task from which the tax is predicted."""
@@ -52,23 +51,23 @@ def only(
 ) -> pd.DataFrame:
     """The rows of some pairs and benchmarks, in the order in which those are named.
 
-    source: what the table is of, for the error.  pairs, benchmarks: None keeps all. Raises
+    source: where the table is from, for errors.  pairs, benchmarks: None keeps all. Raises
     OutcomesError for a name that the table does not have.
     """
-    for column, chosen in (("pair", pairs), ("benchmark", benchmarks)):
-        if chosen is None:
+    for column, names in (("pair", pairs), ("benchmark", benchmarks)):
+        if names is None:
             continue
-        if isinstance(chosen, str):
-            raise outcomes.OutcomesError(f"{column}s is {chosen!r}: expected a list, [{chosen!r}]")
+        if isinstance(names, str):
+            raise outcomes.OutcomesError(f"{column}s is {names!r}: expected a list, [{names!r}]")
         known = list(dict.fromkeys(table[column]))
-        unknown = [name for name in chosen if name not in known]
+        unknown = [name for name in names if name not in known]
         if unknown:
             raise outcomes.OutcomesError(
                 f"{column}s {unknown}: not in {source}, which has {', '.join(known)}."
             )
-        table = table[table[column].isin(chosen)]
-        place = {name: i for i, name in enumerate(chosen)}
-        table = table.sort_values(column, key=lambda names: names.map(place), kind="stable")
+        table = table[table[column].isin(names)]
+        place = {name: i for i, name in enumerate(names)}
+        table = table.sort_values(column, key=lambda values: values.map(place), kind="stable")
     return table.reset_index(drop=True)
 
 
@@ -77,14 +76,14 @@ def study(
 ) -> list[Study]:
     """Measure every comparison of a table.
 
-    max_k: the largest budget K; None takes the largest that every task of all comparisons allows,
-        up to 1024.
+    max_k: the largest budget K; None takes `outcomes.default_budget` of all comparisons.
+    n_boot: resamples of tasks behind each interval; 0 gives none.
     """
-    found = outcomes.comparisons(table)
-    K = min(one.max_k for one in found) if max_k is None else max_k
-    if max_k is None:
-        K = min(K, LARGEST_DEFAULT_K)
-    return [Study(one, one.tax(K, n_boot=n_boot, seed=seed)) for one in found]
+    comparisons = outcomes.comparisons(table)
+    K = outcomes.default_budget(comparisons) if max_k is None else max_k
+    return [
+        Study(comparison, comparison.tax(K, n_boot=n_boot, seed=seed)) for comparison in comparisons
+    ]
 
 
 def split_taxes(
@@ -98,24 +97,24 @@ def split_taxes(
     """`metrics.few_rollout_taxes` of every comparison: Tax_S(8) of n_est rollouts, and the rest."""
     return [
         metrics.few_rollout_taxes(
-            one.comparison.base,
-            one.comparison.post,
+            comparison.base,
+            comparison.post,
             budgets,
             n_est=n_est,
             k_est=ESTIMATION_ROLLOUTS,
             n_splits=n_splits,
-            rng=one.comparison.rng(seed),
+            rng=comparison.rng(seed),
         )
-        for one in studies
+        for comparison, _ in studies
     ]
 
 
 class Agreement(NamedTuple):
-    """How far Tax_S(8) of few rollouts ranks comparisons as an outcome of the other rollouts does.
+    """How well Tax_S(8) of few rollouts ranks comparisons as an outcome of the other rollouts does.
 
-    rho: Spearman, mean over splits; sd: its spread over splits; partial: with the gap in pass@1,
-    which both sides share as a factor, partialled out.  low, high: 95 % interval from resampled
-    pairs, NaN with fewer than eight pairs.  least, most: rho with one pair left out.
+    rho: Spearman's, mean over splits.  sd: its standard deviation over splits.  partial: rho with
+    the gap in pass@1 partialled out, which is a factor of both sides.  low, high: 95 % interval
+    from resampled pairs, NaN with fewer than eight pairs.  least, most: rho with one pair left out.
     """
 
     rho: float
@@ -128,7 +127,11 @@ class Agreement(NamedTuple):
 
 
 def agreement(
-    studies: Sequence[Study], splits: Sequence[metrics.SplitTaxes], outcome, *, seed: int = 0
+    studies: Sequence[Study],
+    splits: Sequence[metrics.SplitTaxes],
+    outcome: ArrayLike,
+    *,
+    seed: int = 0,
 ) -> Agreement:
     """Rank agreement of the splits' `tax_est` with an outcome, [comparisons, splits].
 
@@ -139,30 +142,30 @@ def agreement(
     z = np.array([split.accuracy_gap for split in splits])
     defined = ~np.isnan(x + y).any(axis=0)
     x, y, z = x[:, defined], y[:, defined], z[:, defined]
-    pairs = np.array([one.comparison.pair for one in studies])
+    pairs = np.array([comparison.pair for comparison, _ in studies])
     names = list(dict.fromkeys(pairs))
-    rest = [pairs != name for name in names if np.sum(pairs != name) >= 3]
+    without_one = [pairs != name for name in names if np.sum(pairs != name) >= 3]
     low = high = np.nan
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is undefined is NaN in the result, and said there
+        warnings.simplefilter("ignore")  # what is undefined is NaN in the result
         rhos = metrics.spearman(x, y)
-        without = [np.mean(metrics.spearman(x[others], y[others])) for others in rest] or [np.nan]
+        left_out = [np.mean(metrics.spearman(x[kept], y[kept])) for kept in without_one] or [np.nan]
         partial = np.asarray(metrics.partial_spearman(x, y, z))
         if len(names) >= FEWEST_PAIRS:
-            low, high = _pair_interval(x, y, pairs, names, np.random.default_rng(seed))
+            low, high = _pair_interval(x, y, pairs, np.random.default_rng(seed))
     partial = partial[~np.isnan(partial)].mean() if (~np.isnan(partial)).any() else np.nan
     return Agreement(
-        *map(float, (np.mean(rhos), np.std(rhos), partial, low, high, min(without), max(without)))
+        *map(float, (np.mean(rhos), np.std(rhos), partial, low, high, min(left_out), max(left_out)))
     )
 
 
-def _pair_interval(x, y, pairs, names, rng, n_boot=1000) -> tuple[float, float]:
-    """Resample pairs, all benchmarks of a pair together, and draw a split each time."""
+def _pair_interval(x, y, pairs, rng, n_boot=1000) -> tuple[float, float]:
+    """Resample pairs, all benchmarks of a pair together, and draw a split each time.
+
+    A resample of a single pair may have no rank order; it is left out.
+    """
     rhos = []
-    for _ in range(n_boot):
-        drawn = rng.choice(len(names), len(names))
-        rows = np.concatenate([np.flatnonzero(pairs == names[i]) for i in drawn])
+    for rows in bootstrap.cluster_resamples(pairs, n_boot, rng):
         split = rng.integers(x.shape[1])
         rhos.append(metrics.spearman(x[rows, split], y[rows, split]))
-    low, high = np.nanquantile(rhos, [0.025, 0.975])  # a draw of one pair may have no rank order
-    return float(low), float(high)
+    return bootstrap.percentile_interval(rhos)

@@ -1,23 +1,23 @@
 """Reports: tables for people, the page on two arms, and batches of notebooks with their page.
 
-`compare` writes the page on a base and what was post-trained from it; `run_batch` and `write_pages`
-run a list of notebooks and write a page about them. Everything here also serves notebooks.
+`compare` writes the page on a base model and what was post-trained from it. `run_batch` runs a list
+of notebooks, and `write_pages` writes the page about them.
 
 >>> from lib import claims, reporting
 >>> outcomes = claims.load("published", pairs=["gemma-4-31B"], benchmarks=["webshop"])
 >>> studies = claims.study(outcomes, n_boot=0)
 >>> reporting.tables.crossover_table(studies)[["benchmark", "gap at 128", "k*"]]
   benchmark gap at 128 k*
-0   webshop      0.097  3
+0   webshop      0.316  3
 >>> print(*reporting.headline(studies[0].tax)[:1])
-pass@1 rose, without an interval: 0.195, post minus base.
+pass@1 rose, without an interval: 0.168, post minus base.
 """
 
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["arms", "notebook_parameters", "tables"],
+    submodules=["arms", "figures", "notebook_parameters", "tables"],
     submod_attrs={
         "arms": ["options_by_arm", "read_arms"],
         "batch_report": ["write_pages"],

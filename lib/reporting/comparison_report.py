@@ -5,26 +5,13 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 from markupsafe import Markup
 
 from lib import claims, outcomes, plotting
 from lib.reporting import arms, comparison_wording, tables
-from lib.reporting.figures import overview
+from lib.reporting.figures import save_overview
 from lib.reporting.templates import escape_markdown, render
-
-_LAYOUT = {
-    "figure.constrained_layout.use": False,
-    "savefig.bbox": None,
-    "figure.subplot.left": 0.058,
-    "figure.subplot.right": 0.905,
-    "figure.subplot.bottom": 0.14,
-    "figure.subplot.top": 0.9,
-    "figure.subplot.wspace": 0.58,
-}
-"""Where the panels of a page's pictures lie. The numbers and names beside them are as wide in every
-comparison, and searching for a layout for each takes longer than drawing it."""
 
 
 def compare(
@@ -51,7 +38,10 @@ def compare(
         comparisons = outcomes.comparisons(table)
     messages = [str(w.message) for w in caught if issubclass(w.category, outcomes.OutcomesWarning)]
     studies = [
-        claims.Study(comparison, comparison.tax(_largest(comparison) if max_k is None else max_k))
+        claims.Study(
+            comparison,
+            comparison.tax(outcomes.default_budget([comparison]) if max_k is None else max_k),
+        )
         for comparison in comparisons
     ]
     out.mkdir(parents=True, exist_ok=True)
@@ -66,15 +56,11 @@ def compare(
             arm: [line for line in log.report.lines() if line not in messages]
             for arm, log in logs.items()
         },
-        largest_default=claims.LARGEST_DEFAULT_K,
+        largest_default=outcomes.LARGEST_DEFAULT_BUDGET,
     )
     page = out / "report.md"
     page.write_text(text, "utf-8")
     return page
-
-
-def _largest(comparison) -> int:
-    return min(comparison.max_k, claims.LARGEST_DEFAULT_K)
 
 
 def _unlike(logs) -> Markup | None:
@@ -89,14 +75,11 @@ def _sections(studies, out) -> list[dict]:
     """Draw each comparison into the folder `out`; return what the page shows of each."""
     plotting.use_house_style()
     sections = []
-    with plt.rc_context(_LAYOUT):
-        for number, study in enumerate(studies, 1):
-            # Names may hold any character, so the number is what tells pictures apart.
-            name = f"{number:02}-" + re.sub(r"[^\w.-]+", "-", study.comparison.label)[:60] + ".png"
-            figure = overview([study])
-            figure.savefig(out / name, metadata={"Software": None})
-            plt.close(figure)
-            sections.append(_section(study, name))
+    for number, study in enumerate(studies, 1):
+        # Names may hold any character, so the number is what tells pictures apart.
+        name = f"{number:02}-" + re.sub(r"[^\w.-]+", "-", study.comparison.label)[:60] + ".png"
+        save_overview(study, out / name)
+        sections.append(_section(study, name))
     return sections
 
 

@@ -1,11 +1,24 @@
 """Figures: saved the same way every time, and the picture of one comparison."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from lib import ROOT, claims, plotting
+
+LAYOUT = {
+    "figure.constrained_layout.use": False,
+    "savefig.bbox": None,
+    "figure.subplot.left": 0.058,
+    "figure.subplot.right": 0.905,
+    "figure.subplot.bottom": 0.14,
+    "figure.subplot.top": 0.9,
+    "figure.subplot.wspace": 0.58,
+}
+"""Where the panels of a page's pictures lie. The numbers and names beside them are as wide in every
+comparison, and searching for a layout for each takes longer than drawing it."""
 
 
 def save_figure(figure: Figure, name: str, figures_dir: str | None) -> None:
@@ -33,3 +46,11 @@ def overview(studies: Sequence[claims.Study]) -> Figure:
         row[2].set_title("Tasks by observed success")
         row[2].legend(loc="center left", bbox_to_anchor=(1, 0.5))  # beside, over no bar or word
     return figure
+
+
+def save_overview(study: claims.Study, path: Path) -> None:
+    """Draw the `overview` of one comparison into a PNG file, in the layout of `LAYOUT`."""
+    with plt.rc_context(LAYOUT):
+        figure = overview([study])
+        figure.savefig(path, metadata={"Software": None})
+        plt.close(figure)

@@ -1,7 +1,7 @@
 """How long a page takes, on one core: python tests/bench/report.py, nothing else running.
 
-Prints the time of a page of 30 benchmarks of 200 tasks and of one of a histogram of 10^6 tasks,
-each beside what it replaced: pictures whose layout is sought, and resamples drawn task by task
+Times a page of 30 benchmarks of 200 tasks, and a page of a histogram of 10^6 tasks. Each stands
+beside the slower way: a layout searched for in every picture, and resamples drawn task by task
 (some of them, scaled up).
 """
 
@@ -17,7 +17,7 @@ from unittest import mock
 
 import numpy as np
 
-from lib.reporting import comparison_report
+from lib.reporting import compare, figures
 
 BENCHMARKS, TASKS, ROLLOUTS, MANY, N_BOOT, DRAWN = 30, 200, 64, 10**6, 1000, 50
 SHAPES = {"base": (0.3, 0.5), "post": (0.2, 0.2)}
@@ -45,17 +45,17 @@ def of_many_tasks(rng, arm):
 
 
 def page_of(rows) -> float:
-    """Seconds that a page takes of what `rows` makes for each arm."""
+    """Seconds for the page about the logs that `rows` makes of each arm."""
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{arm}.jsonl" for arm in SHAPES]
         for arm, file in zip(SHAPES, files, strict=True):
             file.write_text("".join(json.dumps(row) + "\n" for row in rows(rng, arm)))
-        return seconds(lambda: comparison_report.compare(*files, out=Path(folder) / "out"))
+        return seconds(lambda: compare(*files, out=Path(folder) / "out"))
 
 
 def by_task() -> float:
-    """Seconds of both arms' resamples of as many tasks, each drawn as one of a list."""
+    """Seconds to draw the resamples of both arms task by task, from a list of all tasks."""
     rng = np.random.default_rng(0)
     listed = np.array(successes(rng, "base", MANY))
 
@@ -67,14 +67,14 @@ def by_task() -> float:
 
 
 def main():
-    sought = {"axes.titley": None}  # and no places of report's own: the house style seeks a layout
-    page_of(of_many_tasks)  # fonts are looked for once
+    searched = {"axes.titley": None}  # without the report's layout the house style searches for one
+    page_of(of_many_tasks)  # the first page also searches for fonts
     pages = page_of(of_benchmarks)
-    with mock.patch.object(comparison_report, "_PLACES", sought):
+    with mock.patch.object(figures, "LAYOUT", searched):
         before = page_of(of_benchmarks)
     histogram, listed = page_of(of_many_tasks), by_task()
     print(f"machine load over the last minute: {os.getloadavg()[0]:.1f}")
-    print(f"{BENCHMARKS} benchmarks: {pages:6.1f} s; with a layout sought {before:6.1f} s")
+    print(f"{BENCHMARKS} benchmarks: {pages:6.1f} s; searching for a layout {before:6.1f} s")
     print(f"histogram of {MANY} tasks: {histogram:6.1f} s; task by task {listed:6.1f} s more")
 
 
