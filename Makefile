@@ -60,7 +60,7 @@ notebooks: setup ## run the notebooks anew and save their outputs in them
 	@echo "Running the notebooks in place"
 	@$(EXECUTE) notebooks/*.ipynb
 
-readme: setup ## renew the claims table of README.md from the notebooks' saved outputs
+readme: setup ## renew the claims page and the README's pictures from the notebooks and figures
 	@$(RUN) lib readme
 
 benchmarks: setup ## install BFCL v4 (20 MB)

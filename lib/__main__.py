@@ -27,15 +27,16 @@ def batch(arguments):
 
 
 def readme(arguments):
-    """Renew the claims table of README.md from the notebooks' saved outputs."""
-    from lib.reporting import collect_claims, with_claims
+    """Renew the claims page from the notebooks' saved outputs, and the pictures of README.md."""
+    from lib.reporting import collect_claims, draw_front_page, with_claims
 
-    path = ROOT / "README.md"
+    path = ROOT / "notebooks" / "guides" / "claims.md"
     claims, left_out = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
     path.write_text(with_claims(path.read_text(encoding="utf-8"), claims), encoding="utf-8")
-    print(f"{path.name}: {len(claims)} claims")
+    pictures = draw_front_page()
+    print(f"{path.relative_to(ROOT)}: {len(claims)} claims; figures: {len(pictures)} pictures")
 
 
 def report(arguments):

@@ -221,12 +221,12 @@ def test_an_index_that_cannot_be_reached(checkout):
 # --- what is committed ----------------------------------------------------------------------------
 
 
-def test_the_readme_shows_the_claims_of_the_notebooks():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_claims_page_shows_the_claims_of_the_notebooks():
+    page = (ROOT / "notebooks" / "guides" / "claims.md").read_text(encoding="utf-8")
     claims, left_out = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
     assert claims
     assert not left_out
-    assert with_claims(readme, claims) == readme, "run `make readme`"
+    assert with_claims(page, claims) == page, "run `make readme`"
 
 
 def test_no_committed_file_tells_where_it_was_made():
