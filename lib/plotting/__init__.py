@@ -1,7 +1,18 @@
-"""Pictures in one house style. `plot_x(data, *, ax=None)` draws on the axes, and returns them.
+"""Pictures in one house style. `plot_x(data, *, ax=None)` draws on the axes and returns them.
 
-Nothing here reads or writes files. Colours are told apart by the colour-blind and, being of
-different lightness, in grey; arms also differ in line style. Lines are labelled where they end.
+Data are arrays and tables whose columns the functions name; nothing here reads or writes files.
+Colours differ in lightness, so that they can be distinguished in grey and by the colour-blind;
+both arms also differ in line style.
+
+>>> import matplotlib
+>>> matplotlib.use("Agg")
+>>> import pandas as pd
+>>> from lib import plotting
+>>> rows = pd.DataFrame({"pair": ["small", "large"], "benchmark": "webshop"})
+>>> rows = rows.assign(value=[0.10, 0.02], low=[0.05, -0.01], high=[0.15, 0.05])
+>>> ax = plotting.plot_tax(rows)
+>>> [label.get_text() for label in ax.get_yticklabels()]
+['small', 'large']
 """
 
 from lib.plotting.advantage import (
@@ -32,22 +43,24 @@ from lib.plotting.style import (
     MARKERS,
     STYLES,
     as_text,
+    not_run,
     panels,
     use_house_style,
+)
+from lib.plotting.tempering import (
+    plot_posteriors,
+    plot_temperature,
+    plot_temperature_ranges,
 )
 from lib.plotting.training import (
     METHODS,
     method_legend,
-    not_run,
     plot_cooling,
     plot_differences,
     plot_method_coverage,
     plot_pilots,
-    plot_posteriors,
     plot_seeds,
     plot_sizes,
-    plot_temperature,
-    plot_temperature_ranges,
     plot_training,
 )
 

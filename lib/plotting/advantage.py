@@ -1,4 +1,4 @@
-"""Pictures of scores for steps: what selectors pick and tell apart, and single transcripts."""
+"""Pictures of scores for steps: how well selectors choose and discriminate, single transcripts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,8 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 
-from lib.plotting.style import COLOURS, GREY, budget_axis, intervals
-from lib.plotting.training import not_run
+from lib.plotting.style import COLOURS, GREY, LABELS, budget_axis, intervals, not_run
 
 SELECTORS = {
     "progress advantage": ("#c8502d", "-"),
@@ -21,15 +20,15 @@ SELECTORS = {
 """Selector -> colour and line style, the same in all pictures."""
 
 
-def plot_selection(found: Mapping[str, object], *, ax: Axes | None = None) -> Axes:
+def plot_selection(selections: Mapping[str, object], *, ax: Axes | None = None) -> Axes:
     """Success of the best of k by each selector, with bands, between pass^k and pass@k.
 
-    found: name of a selector -> `metrics.Selection`; names as in `SELECTORS`.
+    selections: name of a selector, as in `SELECTORS` -> `metrics.Selection`.
     """
     ax = ax or plt.gca()
-    if not found:
+    if not selections:
         return not_run(ax)
-    first = next(iter(found.values()))
+    first = next(iter(selections.values()))
     ks = first.ks
     ax.fill_between(ks, first.consistency.value, first.coverage.value, color=GREY, alpha=0.08, lw=0)
     for band, name in ((first.coverage, "pass@k"), (first.consistency, "pass^k")):
@@ -37,11 +36,12 @@ def plot_selection(found: Mapping[str, object], *, ax: Axes | None = None) -> Ax
         ax.annotate(name, (ks[-1], band.value[-1]), (3, 0), textcoords="offset points",
                     fontsize=7, color=GREY, va="center")  # fmt: skip
     ax.plot(ks, first.accuracy.value, color=GREY, lw=0.9, ls=":")
-    for name, one in found.items():
+    for name, selection in selections.items():
         colour, style = SELECTORS[name]
-        ax.plot(ks, one.success.value, color=colour, linestyle=style, label=name)
+        success = selection.success
+        ax.plot(ks, success.value, color=colour, linestyle=style, label=name)
         if name in ("progress advantage", "reward model"):
-            ax.fill_between(ks, one.success.low, one.success.high, color=colour, alpha=0.15, lw=0)
+            ax.fill_between(ks, success.low, success.high, color=colour, alpha=0.15, lw=0)
     budget_axis(ax, int(ks[-1]))
     ax.set(ylim=(-0.02, 1.02), ylabel="success of the best of k")
     return ax
@@ -57,9 +57,10 @@ def selector_legend(figure, names: Sequence[str]) -> None:
 
 
 def plot_aggregations(grid, *, middle: float, ax: Axes | None = None) -> Axes:
-    """A heat map of token by step aggregation, with its numbers; `middle` is what is worth nothing.
+    """A coloured table of a number by token aggregation and step aggregation, with its values.
 
-    grid: a DataFrame, token aggregations as rows and step aggregations as columns.
+    grid: a DataFrame, token aggregations as rows and step aggregations as columns.  middle: the
+    value without colour, that of a score worth nothing.
     """
     ax = ax or plt.gca()
     values = grid.to_numpy(float)
@@ -78,9 +79,9 @@ def plot_aggregations(grid, *, middle: float, ax: Axes | None = None) -> Axes:
 
 
 def plot_auroc(rows, *, ax: Axes | None = None) -> Axes:
-    """AUROC with 95 % intervals: selectors as rows, what was compared as marks.
+    """AUROC with 95 % intervals: selectors as rows, ways to compare attempts as marks.
 
-    rows: a DataFrame with selector, compared, value, low, high.
+    rows: a DataFrame with selector, compared (the way to compare), value, low, high.
     """
     ax = ax or plt.gca()
     if not len(rows):
@@ -112,11 +113,13 @@ def plot_early(rows, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_transcript(steps: Sequence[Mapping], column: str, *, reach: float, ax: Axes | None = None):
+def plot_transcript(
+    steps: Sequence[Mapping], column: str, *, reach: float, ax: Axes | None = None
+) -> Axes:
     """The words of each step over the colour of their score; at the right the mean of the step.
 
-    steps: of each its "words" and `column`, a score a word.  reach: of the colours, from -reach to
-    reach.
+    steps: a mapping a step, with its "words" and, in `column`, a score for each of them.  reach:
+    the score of the deepest colour; colours go from -reach to reach.
     """
     ax = ax or plt.gca()
     norm = TwoSlopeNorm(0, -reach, reach)
@@ -138,9 +141,10 @@ def plot_transcript(steps: Sequence[Mapping], column: str, *, reach: float, ax: 
 
 
 def plot_attribution(rows, *, measure: str = "accuracy", ax: Axes | None = None) -> Axes:
-    """Step accuracy with 95 % intervals: scorers as rows, prediction rules as marks.
+    """A measure of attribution with 95 % intervals: scorers as rows, prediction rules as marks.
 
-    rows: a DataFrame with scorer, rule, and `measure` with its `_low` and `_high`.
+    rows: a DataFrame with scorer, rule, `measure`, and its ends in columns of the same name with
+    `_low` and `_high`.  measure: "accuracy", a share of failures, or "distance", in steps.
     """
     ax = ax or plt.gca()
     if not len(rows):
@@ -153,29 +157,27 @@ def plot_attribution(rows, *, measure: str = "accuracy", ax: Axes | None = None)
 
 
 def plot_deployable(pair: Mapping[str, Mapping], *, ax: Axes | None = None) -> Axes:
-    """Best of k by progress advantage for both samplers, between pass^k and pass@k of each.
+    """Best of k by progress advantage on the attempts of either model, beside pass@k and pass^k.
 
-    pair: "base" and "post-trained" -> selector -> `metrics.Selection`.
+    pair: "base" and "post-trained", the model that made the attempts -> selector ->
+    `metrics.Selection`. What is not there is not drawn.
     """
     ax = ax or plt.gca()
-    for arm, sampler in (("base", "base"), ("post", "post-trained")):
-        if sampler not in pair:
+    if not pair:
+        return not_run(ax)
+    for arm, name in LABELS.items():
+        if name not in pair:
             continue
-        found = pair[sampler]["progress advantage"]
-        ks, colour = found.ks, COLOURS[arm]
-        ax.plot(ks, found.success.value, color=colour, lw=2, label=f"{sampler}: best of k")
-        ax.fill_between(ks, found.success.low, found.success.high, color=colour, alpha=0.15, lw=0)
-        ax.plot(
-            ks,
-            found.coverage.value,
-            color=colour,
-            lw=1.1,
-            ls=(0, (5, 1.5)),
-            label=f"{sampler}: pass@k",
-        )
-        ax.plot(ks, found.accuracy.value, color=colour, lw=0.9, ls=":", label=f"{sampler}: pass@1")
-        ax.plot(ks, found.consistency.value, color=colour, lw=1.1, ls=(0, (4, 1.2, 1, 1.2)),
-                label=f"{sampler}: pass^k")  # fmt: skip
+        ours = pair[name]["progress advantage"]
+        ks, colour, success = ours.ks, COLOURS[arm], ours.success
+        ax.plot(ks, success.value, color=colour, lw=2, label=f"{name}: best of k")
+        ax.fill_between(ks, success.low, success.high, color=colour, alpha=0.15, lw=0)
+        for what, band, look in (
+            ("pass@k", ours.coverage, {"lw": 1.1, "ls": (0, (5, 1.5))}),
+            ("pass@1", ours.accuracy, {"lw": 0.9, "ls": ":"}),
+            ("pass^k", ours.consistency, {"lw": 1.1, "ls": (0, (4, 1.2, 1, 1.2))}),
+        ):
+            ax.plot(ks, band.value, color=colour, label=f"{name}: {what}", **look)
     budget_axis(ax, int(ks[-1]))
     ax.set(ylim=(-0.02, 1.02), ylabel="success")
     return ax

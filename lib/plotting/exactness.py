@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 from matplotlib.pyplot import gca
 
 from lib.plotting.style import COLOURS, GREY
@@ -10,16 +11,19 @@ ARROWS = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """Where up, down, left and right point, columns before rows, rows counted downwards."""
 
 
-def plot_level(level, values, *, limits=None, arrows=None, ax: Axes | None = None) -> Axes:
-    """A grid level with a value a cell, [cells]; G is the goal, black cells are holes.
+def plot_level(ends, values, *, limits=None, arrows=None, ax: Axes | None = None) -> Axes:
+    """A square grid with a value a cell; G is the goal, black cells are holes.
 
-    limits: ends of the colours, 0 and the largest value if None; give levels that are compared the
-        same ones. From below 0 on, red is below and blue above it.
-    arrows: a move a cell, [cells], drawn where it is not None.
+    ends: [cells], row by row: whether an episode that ends in a cell has succeeded, None where it
+        goes on.
+    values: [cells], shown where it goes on.
+    limits: ends of the colours, 0 and the largest value if None. Give grids that are compared the
+        same ones. If the lower end is below 0, red is below 0 and blue above it.
+    arrows: [cells], a move (an index into `ARROWS`), or None for no arrow.
     """
     ax = ax or gca()
-    size = int(np.sqrt(len(level.ends)))
-    ends = np.array([-1 if end is None else int(end) for end in level.ends])
+    size = int(np.sqrt(len(ends)))
+    ends = np.array([-1 if end is None else int(end) for end in ends])
     shown = np.ma.masked_where(ends >= 0, values).reshape(size, size)
     low, high = limits or (0, shown.max())
     image = ax.imshow(shown, cmap="RdBu" if low < 0 else "YlGnBu", vmin=low, vmax=high)
@@ -28,7 +32,7 @@ def plot_level(level, values, *, limits=None, arrows=None, ax: Axes | None = Non
         if end == 1:
             ax.text(column, row, "G", ha="center", va="center", weight="bold")
         elif end == 0:
-            ax.add_patch(_square(column, row))
+            ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, color="#222222"))
         elif arrows is not None and arrows[cell] is not None:
             across, down = ARROWS[arrows[cell]]
             ax.annotate(
@@ -42,16 +46,11 @@ def plot_level(level, values, *, limits=None, arrows=None, ax: Axes | None = Non
     return ax
 
 
-def _square(column, row):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column - 0.5, row - 0.5), 1, 1, color="#222222")
-
-
 def plot_identity(advantages, ratios, *, weights=None, ax: Axes | None = None) -> Axes:
     """Log ratios against advantages, a point a state and action, over the line where they agree.
 
-    weights: sizes of the points, [points], for example how often the reference takes the action.
+    advantages, ratios: [points].  weights: [points], sizes of the points, for example how often
+    the reference takes the action.
     """
     ax = ax or gca()
     size = 14 if weights is None else 4 + 120 * np.asarray(weights) / np.max(weights)
@@ -65,15 +64,17 @@ def plot_identity(advantages, ratios, *, weights=None, ax: Axes | None = None) -
 def plot_spread(
     errors, chances, *, reach: float, ax: Axes | None = None, label: str = "", arm="base"
 ) -> Axes:
-    """Errors of rewards recovered from one transition, weighted by the transitions' chances.
+    """Errors of rewards recovered from one transition, weighted by the transitions' probabilities.
 
-    reach: of the bars, from -reach to reach. The middle one is around 0, so that rounding decides
-    no side. Raises ValueError for an error beyond them, which no bar would show.
+    errors, chances: [transitions].  reach: the bars go from -reach to reach. The middle bar is
+    centred on 0, so that errors of rounding all fall into it. Raises ValueError for an error beyond
+    the bars, which none would show.
     """
     ax = ax or gca()
     if np.max(np.abs(errors)) > reach:
         raise ValueError(
-            f"an error is {np.max(np.abs(errors)):.3g}, beyond the reach of {reach:.3g}"
+            f"an error is {np.max(np.abs(errors)):.3g}, beyond the bars: expected reach to be at "
+            f"least that, got {reach:.3g}"
         )
     bins = np.linspace(-reach, reach, 46)
     weights = np.asarray(chances) / np.sum(chances)

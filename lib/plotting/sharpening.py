@@ -102,8 +102,8 @@ def _mark_crossover(crossover, base, ax) -> None:
 def plot_success_rates(base, post, *, ax: Axes | None = None, bins: int = 8) -> Axes:
     """How many tasks succeed how often: never, in each of `bins` ranges of c/n, always.
 
-    base, post: `metrics.Counts`. The ends are the tasks at exactly 0 and n of the n observed
-    rollouts.
+    base, post: `metrics.Counts`. The outer bars are the tasks with exactly 0 and exactly n
+    successes in n rollouts.
     """
     ax = ax or plt.gca()
     sometimes = []
@@ -118,10 +118,12 @@ def plot_success_rates(base, post, *, ax: Axes | None = None, bins: int = 8) -> 
         sometimes.append(share[1:-1].sum())
     edges = [f"{i / bins:.0%}" if i % 2 == 0 and 0 < i < bins else "" for i in range(bins + 1)]
     ax.set_xticks([0, *(np.arange(bins + 1) + 1.0), bins + 2], ["never", *edges, "always"])
-    told = "sometimes: {:.0%} of tasks (base), {:.0%} (post)".format(*sometimes)
+    summary = "sometimes: {:.0%} of tasks (base), {:.0%} (post)".format(*sometimes)
     highest = max(bar.get_height() for bar in ax.patches)
     ax.set_ylim(0, max(1.18 * highest, ax.get_ylim()[1]))  # no bar reaches the text above
-    ax.text(0.5, 0.98, told, transform=ax.transAxes, ha="center", va="top", fontsize=8, color=GREY)
+    ax.text(
+        0.5, 0.98, summary, transform=ax.transAxes, ha="center", va="top", fontsize=8, color=GREY
+    )
     ax.set_xlabel("successes among the rollouts of a task")
     ax.set_ylabel("share of tasks")
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -131,8 +133,8 @@ def plot_success_rates(base, post, *, ax: Axes | None = None, bins: int = 8) -> 
 def plot_area(curve: Sequence[float], *, ax: Axes | None = None, arm: str = "base") -> Axes:
     """The definition of A and S as areas under a coverage curve.
 
-    curve: [K], pass@k for k = 1..K. The shaded steps between the curve and its last value are
-    A(K); the frame above pass@1 is the most that A(K) could be; S(K) is the share of it.
+    curve: [K], pass@k for k = 1..K. The shaded area between the curve and its last value is
+    A(K); the frame above pass@1 is the most that A(K) could be; S(K) is A(K) as a share of it.
     """
     ax = ax or plt.gca()
     curve = np.asarray(curve, float)
@@ -178,7 +180,7 @@ def plot_agreement(points, *, ax: Axes | None = None, rho: float | None = None) 
     """Two quantities over comparisons: shades by benchmark, marks by pair, rank correlation.
 
     points: a DataFrame with pair, benchmark, x, y, and their spreads x_sd, y_sd; rho: the Spearman
-    correlation to print. More than seven pairs are not told apart.
+    correlation to print. More than seven pairs all get the same mark.
     """
     ax = ax or plt.gca()
     benchmarks, pairs = (list(dict.fromkeys(points[name])) for name in ("benchmark", "pair"))

@@ -29,7 +29,7 @@ def use_house_style() -> None:
             "font.size": 9,
             "axes.titlesize": 10,
             "axes.titlelocation": "left",
-            "axes.titley": 1.0,  # where it stands anyway, which is else sought at every drawing
+            "axes.titley": 1.0,  # the default place, which every drawing would search for otherwise
             "axes.labelsize": 9,
             "xtick.labelsize": 8,
             "ytick.labelsize": 8,
@@ -83,20 +83,28 @@ def budget_axis(ax, K) -> None:
     ax.set_xlim(1, max(K, 2))
     ticks = [tick for tick in 2 ** np.arange(int(np.log2(K)) + 1) if tick == K or tick < 0.75 * K]
     ticks += [K] * (K not in ticks)
-    ax.xaxis.set_major_locator(FixedLocator(ticks))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticklabels([str(tick) for tick in ticks])
+    fixed_ticks(ax.xaxis, ticks)
     ax.set_xlabel("attempts k")
 
 
+def fixed_ticks(axis, ticks: Sequence[float], labels: Sequence[str] | None = None) -> None:
+    """Tick an axis there and nowhere else; labels: the numbers themselves if None."""
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
+    axis.set_ticklabels(labels or [f"{tick:.12g}" for tick in ticks])
+
+
 def intervals(rows, line, mark, ax) -> Axes:
-    """Estimates with their intervals: a line for each value of one column, a mark of another."""
+    """Estimates with their intervals: a line for each value of one column, a mark for another's.
+
+    rows: a DataFrame with the columns `line`, `mark`, value, low and high.
+    """
     ax = ax or plt.gca()
     lines, marks = (list(dict.fromkeys(rows[column])) for column in (line, mark))
     shades, step = shades_of(marks), min(0.22, 0.8 / len(marks))
     for j, name in enumerate(marks):
         part = rows[rows[mark] == name]
-        y = [lines.index(one) + step * (j - (len(marks) - 1) / 2) for one in part[line]]
+        y = [lines.index(value) + step * (j - (len(marks) - 1) / 2) for value in part[line]]
         ax.hlines(y, part["low"], part["high"], color=shades[name], linewidth=2)
         ax.plot(
             part["value"],
@@ -117,6 +125,12 @@ def intervals(rows, line, mark, ax) -> Axes:
     return ax
 
 
+def not_run(ax: Axes) -> Axes:
+    """Say that there is nothing to draw yet."""
+    ax.text(0.5, 0.5, "not run yet", transform=ax.transAxes, ha="center", color=GREY)
+    return ax
+
+
 def note(ax, text) -> None:
-    """A line of numbers above the axes, where it covers nothing."""
+    """Write a line of numbers above the axes, where it covers nothing."""
     ax.text(1, 1.02, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=8, color=GREY)
