@@ -25,7 +25,7 @@ from lib.training import (
     read_log,
     train_policy,
 )
-from lib.training.actions import collate, read_episode
+from lib.training.batches import collate, read_episode, score
 from lib.training.learners import make_learner
 from lib.training.loop import choose_tasks, has_reward, roll_out_groups
 from lib.training.objectives import (
@@ -35,7 +35,6 @@ from lib.training.objectives import (
     k3,
     kept_groups,
 )
-from lib.training.scoring import score
 from lib.trajectories import storage
 from lib.trajectories.schema import Message, Rollout, Turn
 from tests import lettered
@@ -388,7 +387,7 @@ def test_weights_that_grew_without_bounds_are_a_divergence(base, tmp_path, decay
 
 
 def test_a_divergence_says_what_to_do():
-    told = r"step 3: reward is nan: the training has diverged. Lower --learning-rate \(it is 0.01\)"
+    told = r"step 3: reward is nan: the training has diverged. Lower learning_rate \(it is 0.01\)"
     with pytest.raises(Diverged, match=rf"^{told} and begin in another folder$"):
         raise Diverged(3, "reward is nan", 0.01)
 
@@ -397,7 +396,7 @@ def test_log_probs_that_disagree_are_a_bug_at_first_and_a_divergence_later(
     base, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("lib.training.loop.LARGEST_GAP", -1.0)
-    with pytest.raises(RuntimeError, match=r"step 1: a log-prob of the update is .* must agree"):
+    with pytest.raises(RuntimeError, match=r"step 1: a log-prob of the update differs by .* must agree"):
         run(base, tmp_path / "first")
     monkeypatch.undo()
     with pytest.raises(Killed):
@@ -423,7 +422,7 @@ def test_attempts_that_were_cut_have_failed_and_teach_no_return(base, tmp_path):
     for line in log:
         solved = sum(group["successes"] for group in line["groups"])
         assert line["ungraded"] == 12 - solved > 0
-        assert line["success"] == solved / 12  # the sampler counts them
+        assert line["success"] == solved / 12  # the schedule counts them
         assert {group["rollouts"] for group in line["groups"]} == {4}
 
 
@@ -451,7 +450,7 @@ def test_a_run_that_another_process_gave_up_is_not_begun_in_its_ruins(tmp_path):
         begun(tmp_path, RuntimeError("refused"))
     assert not any(tmp_path.iterdir())
     gone = checkpoints.alone(tmp_path)
-    with pytest.raises(ValueError, match="has just given this run up, try again"):
+    with pytest.raises(ValueError, match="has just removed this run, which had failed"):
         gone.__enter__()
 
 
@@ -715,7 +714,7 @@ def test_what_a_control_replays_is_a_setting(tmp_path, arm):
         ('{"step": 1}', r"log:1: each group of a step needs a task and a temperature"),
         ('{"step": 1, "groups": [{"task": "a", "temperature": NaN}]}', r"log:1: each group"),
         ('{"step": 1, "groups": [{"task": "a", "temperature": "1"}]}', r"log:1: each group"),
-        ('{"step": 1, "groups": []}\n{"step": 1}', r"log:2 is step 1 once more"),
+        ('{"step": 1, "groups": []}\n{"step": 1}', r"log:2 repeats step 1"),
     ],
 )
 def test_a_bad_line_of_a_log_is_named(tmp_path, line, said):

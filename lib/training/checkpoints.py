@@ -1,9 +1,9 @@
-"""A run's folder: what it was started with, its step log, and the state it goes on from.
+"""The folder of a training run, from which an interrupted run resumes.
 
-run.json              settings and sampler; a run that differs is refused
-steps.jsonl           the step log, a line a step
-checkpoint-000120/    weights, optimizers and sampler after step 120; only the last is kept
-model/                the trained model and tokenizer, at the end
+run.json              the settings that the run began with; other settings are refused
+steps.jsonl           the step log, a line for each step
+checkpoint-000120/    weights, optimizers and temperature schedule after step 120; the last is kept
+model/                the trained model and its tokenizer, at the end
 """
 
 import contextlib
@@ -22,45 +22,47 @@ from lib.training.temperature_schedules import TemperatureSchedule, read_log, re
 from lib.trajectories import storage
 
 
-def agree(out: Path, wanted: dict[str, Any]) -> None:
-    """Write a new run's settings, or refuse one that differs from those the folder was begun with.
+def agree(out: Path, settings: dict[str, Any]) -> None:
+    """Write the settings of a new run, or compare them with those that the folder was begun with.
 
-    Raises ValueError that names the setting, and the one that others follow from before them: the
-    sampler, the world, the algorithm. One that the folder says nothing of is not compared: a run
-    that was begun before there was such a setting goes on. A folder that holds the log or the
-    checkpoint of a run without its run.json is refused, too: nothing tells what they are of.
+    settings: by part of the run and name, as JSON values. A setting that the folder does not have
+    is not compared, so that a run goes on which began before that setting existed.
+
+    Raises ValueError that names the first setting that differs, the schedule, the environment and
+    the algorithm before settings that depend on them; or if the folder has a log or a checkpoint
+    without its run.json.
     """
     path = out / "run.json"
-    wanted = json.loads(json.dumps(wanted))
+    settings = json.loads(json.dumps(settings))
     orphans = [] if path.exists() else [*out.glob("steps.jsonl"), *_kept(out)]
-    if orphans and not path.exists():  # not even now: another process may have begun meanwhile
+    if orphans and not path.exists():  # another process may have begun the run meanwhile
         raise ValueError(
             f"{path} is missing beside {orphans[0].name}: put it back, or choose another folder"
         )
     # Of two processes that begin together, one writes its settings.
-    storage.write_once(path, json.dumps(wanted, indent=1) + "\n")
-    there = read_run(path)
-    for part in sorted(there, key=lambda part: (part not in ("sampler", "world"), part)):
-        ours, theirs = wanted.get(part, {}), there[part]
-        for name in sorted(theirs, key=lambda one: (one not in (part, "name", "algorithm"), one)):
-            if ours.get(name) != theirs[name]:
-                differing = _differing(part, {name: theirs[name]}, {name: ours.get(name)})
-                instead = _INSTEAD.get((part, name), "choose another folder, or set it back")
-                raise ValueError(f"{out} was begun with {differing}: {instead}")
+    storage.write_once(path, json.dumps(settings, indent=1) + "\n")
+    begun = read_run(path)
+    for part in sorted(begun, key=lambda part: (part not in ("sampler", "world"), part)):
+        then, now = begun[part], settings.get(part, {})
+        for name in sorted(then, key=lambda key: (key not in (part, "name", "algorithm"), key)):
+            if now.get(name) != then[name]:
+                differing = _differing(part, {name: then[name]}, {name: now.get(name)})
+                remedy = _REMEDIES.get((part, name), "choose another folder, or set it back")
+                raise ValueError(f"{out} was begun with {differing}: {remedy}")
 
 
-_INSTEAD = {
+_REMEDIES = {
     ("settings", "steps"): (
-        "the temperatures of PTGS go by how much of a run is done, so its length is fixed when it "
-        "begins. Set it back; or choose another folder, to train from the start or from the model "
-        "that this run saves at its end"
+        "the temperatures of PTGS depend on how much of a run is done, so a run's length is fixed "
+        "when it begins. Set it back; or choose another folder, to train from the start or from "
+        "the model that this run saves at its end"
     )
 }
-"""What to do about a setting that differs, where it is more than to choose another folder."""
+"""Remedies of settings whose difference needs an explanation."""
 
 
 def _differing(name: str, then: Any, now: Any) -> str:
-    """Two settings that differ, as an error shows them: of what holds several, the first."""
+    """Two settings that differ, for an error; of dictionaries and lists, the first difference."""
     if isinstance(then, dict) and isinstance(now, dict):
         key = next(key for key in {**then, **now} if then.get(key, ...) != now.get(key, ...))
         longer = name if name.split()[-1] == key else f"{name} {key}"
@@ -70,31 +72,32 @@ def _differing(name: str, then: Any, now: Any) -> str:
         pairs = enumerate(zip(then, now, strict=False))
         at = next((i for i, (a, b) in pairs if a != b), min(len(then), len(now)))
         shown = [
-            f"a list of {len(one)}" + (f", {one[at]!r} at place {at + 1}" if at < len(one) else "")
-            for one in (then, now)
+            f"a list of {len(items)}"
+            + (f", {items[at]!r} at place {at + 1}" if at < len(items) else "")
+            for items in (then, now)
         ]
     return f"{name} = {shown[0]}, now it is {shown[1]}"
 
 
 @contextlib.contextmanager
 def alone(out: Path) -> Iterator[None]:
-    """Keep other processes from training in the folder of a begun run meanwhile.
+    """Hold the folder of a run, so that no other process trains in it.
 
-    A run that is refused before its first step leaves no settings behind, if none were there: it
-    can be begun again with others.
+    A new run that fails before its first step removes its settings, so that it can begin again with
+    other settings.
     """
     settings, log = out / "run.json", out / "steps.jsonl"
     try:
         held = settings.open("rb")
     except FileNotFoundError as error:
-        raise _given_up(out) from error
+        raise _removed(out) from error
     with held, contextlib.ExitStack() as stack:
         try:
             stack.enter_context(storage.lock(settings))
         except storage.LockedError as error:
             raise ValueError(f"{out}: another process is training in this folder") from error
         if not settings.exists() or not os.path.samestat(os.fstat(held.fileno()), settings.stat()):
-            raise _given_up(out)
+            raise _removed(out)
         new = not log.exists()
         try:
             yield
@@ -105,12 +108,14 @@ def alone(out: Path) -> Iterator[None]:
             raise
 
 
-def _given_up(out: Path) -> ValueError:
-    return ValueError(f"{out}: another process has just given this run up, try again")
+def _removed(out: Path) -> ValueError:
+    return ValueError(
+        f"{out}: another process has just removed this run, which had failed. Try again"
+    )
 
 
 def save(out: Path, step: int, learner: Learner, schedule: TemperatureSchedule) -> None:
-    """Keep the state after a step in place of the last one; a kill leaves one of the two."""
+    """Save the state after a step, then remove older ones; a kill leaves at least one."""
     part = out / f"part-{os.getpid()}"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
@@ -128,10 +133,10 @@ def save(out: Path, step: int, learner: Learner, schedule: TemperatureSchedule) 
 
 
 def restore(out: Path, learner: Learner, schedule: TemperatureSchedule) -> int:
-    """Go on from the last checkpoint: its step, or 0 if there is none.
+    """Load the last checkpoint, cut the step log to its step, and return that step, or 0.
 
-    The step log is cut back to that step, and what a kill left half written is removed. Raises
-    ValueError that names a damaged file: a kill damages none.
+    Removes what a kill left half written. Raises ValueError that names a damaged file; a kill
+    damages none.
     """
     for unfinished in out.glob("part-*"):
         shutil.rmtree(unfinished)
@@ -142,8 +147,8 @@ def restore(out: Path, learner: Learner, schedule: TemperatureSchedule) -> int:
     if kept:
         # Every line is written before the checkpoint of its step.
         if [line["step"] for line in lines] != list(range(1, step + 1)):
-            told = f"it has {len(lines)} of the {step} steps before the checkpoint"
-            raise _damaged(log, told if log.exists() else "it is missing", kept[-1])
+            why = f"it has {len(lines)} of the {step} steps before the checkpoint"
+            raise _damaged(log, why if log.exists() else "it is missing", kept[-1])
         for name, (parameters, optimizer) in learner.modules().items():
             with _whole(kept[-1] / f"{name}.safetensors") as path, torch.no_grad():
                 tensors = load_file(path)
@@ -156,14 +161,14 @@ def restore(out: Path, learner: Learner, schedule: TemperatureSchedule) -> int:
                 for key, parameter in parameters.items():
                     parameter.copy_(tensors[key])
             with _whole(kept[-1] / f"{name}.optimizer.pt") as path:
-                # Its settings are those of the run, which run.json has agreed on.
+                # Its hyperparameters are those of the run, which `agree` has compared.
                 settings = optimizer.state_dict()["param_groups"]
                 state = torch.load(path, map_location="cpu", weights_only=True)["state"]
                 _check_moments(state, parameters, trained)
                 optimizer.load_state_dict({"state": state, "param_groups": settings})
         with _whole(kept[-1] / "sampler.json") as path:
             schedule.restore(json.loads(path.read_text(encoding="utf-8")))
-        for old in kept[:-1]:  # a kill came before its removal
+        for old in kept[:-1]:  # the run was killed before it removed them
             shutil.rmtree(old)
     storage.write_text(log, "".join(map(as_line, lines)))
     return step
@@ -174,57 +179,57 @@ def _check_moments(
     parameters: Mapping[str, torch.Tensor],
     trained: Collection[str],
 ) -> None:
-    """Refuse an optimizer's state that is not of these parameters, or lacks one it has `trained`.
+    """Refuse an optimizer's state that is not of these parameters, or lacks a trained parameter.
 
-    One that never had a gradient, and so still is as the run began with it, has no state.
+    A parameter that never had a gradient is as the run began with it, and has no state.
     """
     names = dict(enumerate(parameters))
-    found = {
+    saved = {
         f"{kind} of {names.get(number, f'parameter {number}')}": moment
         for number, moments in state.items()
         for kind, moment in moments.items()
     }
-    wanted = {}
+    expected = {}
     for number, name in names.items():
         if number in state or name in trained:
-            wanted[f"step of {name}"] = torch.zeros(())
-            wanted |= {f"{kind} of {name}": parameters[name] for kind in ("exp_avg", "exp_avg_sq")}
-    _check_alike(found, wanted)
+            moments = {f"{kind} of {name}": parameters[name] for kind in ("exp_avg", "exp_avg_sq")}
+            expected |= {f"step of {name}": torch.zeros(()), **moments}
+    _check_alike(saved, expected)
 
 
-def _check_alike(found: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]) -> None:
-    if lacking := sorted(wanted.keys() - found.keys()):
+def _check_alike(saved: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> None:
+    if lacking := sorted(expected.keys() - saved.keys()):
         more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
         raise ValueError(f"it lacks {lacking[0]}{more}")
-    if foreign := sorted(found.keys() - wanted.keys()):
+    if foreign := sorted(saved.keys() - expected.keys()):
         raise ValueError(f"it has {foreign[0]}, which is not of this run")
-    for name in sorted(found):
-        shapes = tuple(found[name].shape), tuple(wanted[name].shape)
+    for name in sorted(saved):
+        shapes = tuple(saved[name].shape), tuple(expected[name].shape)
         if shapes[0] != shapes[1]:
             raise ValueError(f"{name} has the shape {shapes[0]}, in this run it is {shapes[1]}")
-        if not found[name].isfinite().all():
+        if not saved[name].isfinite().all():
             raise ValueError(f"{name} holds numbers that are not finite")
 
 
 @contextlib.contextmanager
 def _whole(path: Path) -> Iterator[Path]:
-    """A file of a checkpoint while it is read: libraries that do raise errors of many kinds."""
+    """A file of a checkpoint while it is read. Any error is raised as one that names the file."""
     try:
         yield path
     except Exception as error:
-        told = f"{type(error).__name__}: {str(error).strip() or 'no more is known'}"
-        raise _damaged(path, told if path.exists() else "it is missing", path.parent) from error
+        why = f"{type(error).__name__}: {str(error).strip() or 'no message'}"
+        raise _damaged(path, why if path.exists() else "it is missing", path.parent) from error
 
 
 def _damaged(path: Path, why: str, checkpoint: Path) -> ValueError:
     return ValueError(
         f"{path} is damaged ({why.splitlines()[0][:200]}). Put it back; or remove {checkpoint}, "
-        "and the run begins anew; or choose another folder"
+        "and the run begins again; or choose another folder"
     )
 
 
 def as_line(entry: dict[str, Any]) -> str:
-    """An entry of the step log; a number that is not finite is a bug, and raises ValueError."""
+    """An entry of the step log as a line of JSON; ValueError if a number is not finite."""
     return json.dumps(entry, allow_nan=False) + "\n"
 
 

@@ -8,26 +8,25 @@ import torch
 from torch import nn
 
 from lib.generation.logprobs import action_logits, microbatches
-from lib.training.actions import Episode, collate
+from lib.training.batches import Episode, Scores, collate, entropy, log_softmax
 from lib.training.objectives import advantages_over_time, clipped_loss, group_advantages, k3
-from lib.training.scoring import Scores, entropy, log_softmax
 from lib.training.settings import Settings
 
 
 class Diverged(ValueError):
-    """A training whose numbers have grown out of bounds; names the step and the learning rate."""
+    """A number of the training has grown out of bounds; names the step and the learning rate."""
 
     def __init__(self, step: int, what: str, learning_rate: float):
         super().__init__(
-            f"step {step}: {what}: the training has diverged. Lower --learning-rate (it is "
+            f"step {step}: {what}: the training has diverged. Lower learning_rate (it is "
             f"{learning_rate:g}) and begin in another folder"
         )
 
 
 class Learner:
-    """Updates a policy by group-relative advantages (GRPO).
+    """Updates a policy by group-relative advantages (GRPO, Shao et al. 2024, arXiv 2402.03300).
 
-    model: its trainable parameters are those that need a gradient.
+    model: its parameters that require a gradient are trained.
     """
 
     reads_hidden = False
@@ -45,7 +44,7 @@ class Learner:
         )
 
     def modules(self) -> dict[str, tuple[dict[str, torch.Tensor], torch.optim.Optimizer]]:
-        """What is learned, by name: the parameters and the optimizer of each part."""
+        """The trained parts by name: the parameters and the optimizer of each."""
         return {"policy": (self.parameters, self.optimizer)}
 
     def learn(
@@ -56,22 +55,22 @@ class Learner:
         rewards: Sequence[np.ndarray],
         kept: Sequence[bool],
     ) -> dict[str, Any]:
-        """Update once.
+        """Do the update of a step, and return its entries of the step log, null without an update.
 
-        episodes: group after group, `rewards[g]` holding those of group g in the same order.
+        episodes: group after group; `rewards[g]`, [rollouts], has the rewards of group g in order.
         scores: of their action tokens, or of some of them if not `self.reads_all`.
         kept: the groups that the policy learns from.
-        Returns what the step log has to say of it; null where nothing was updated. Raises Diverged
-        where a gradient is not finite.
+
+        Raises Diverged if a gradient is not finite.
         """
         advantages = self._advantages(step, episodes, scores, rewards, kept)
         numbers = np.flatnonzero(np.repeat(kept, [len(group) for group in rewards]))
         numbers = numbers[[len(episodes[i].tokens) > 0 for i in numbers]]
-        said = self._update_policy(step, episodes, scores, advantages, numbers)
-        return said | self._finish(step, scores)
+        entries = self._update_policy(step, episodes, scores, advantages, numbers)
+        return entries | self._finish(step, scores)
 
     def _advantages(self, step, episodes, scores, rewards, kept) -> list[np.ndarray]:
-        """The advantage of every action token, one array an episode; zeros where not kept."""
+        """The advantages of action tokens, an array for each episode; zeros where not kept."""
         each = [
             group_advantages(group) if keep else np.zeros(len(group))
             for group, keep in zip(rewards, kept, strict=True)
@@ -86,7 +85,7 @@ class Learner:
         settings, device = self.settings, self.model.device
         counts = [len(episode.tokens) for episode in episodes]
         start = scores.start_log_probs.split(counts) if settings.kl_weight else None
-        # The order is a function of seed and step, so that a resumed run shuffles alike.
+        # A function of seed and step, so that a resumed run shuffles as an undisturbed run.
         generator = np.random.default_rng([settings.seed, step])
         norms, clipped, tokens = [], 0.0, 0
         for _ in range(settings.epochs):
@@ -123,7 +122,7 @@ class Learner:
     def _loss(self, actions, advantages, start) -> tuple[torch.Tensor, float]:
         """The loss summed over action tokens, and how many of them are clipped.
 
-        The ratio is to the probability that a token was sampled with, not to one computed again.
+        The ratio is to the probability at which the token was sampled, which is not recomputed.
         """
         settings = self.settings
         logits, _ = action_logits(self.model, actions)
@@ -140,9 +139,9 @@ class Learner:
 
 
 class Critic(nn.Module):
-    """The value of what the policy has read: its last hidden state, through one hidden layer.
+    """The value of a context: the policy's last hidden state, through one hidden layer.
 
-    The hidden states come without gradient, so that the critic cannot disturb the policy.
+    The hidden states carry no gradient, so that the critic does not change the policy.
     """
 
     def __init__(self, width: int, hidden: int, generator: torch.Generator):
@@ -152,7 +151,7 @@ class Critic(nn.Module):
         with torch.no_grad():
             self.inner.weight.normal_(0, width**-0.5, generator=generator)
             for tensor in (self.inner.bias, self.outer.weight, self.outer.bias):
-                tensor.zero_()  # so every value is 0 at first
+                tensor.zero_()  # so that all values are 0 at first
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Values [a] of hidden states [a, width]."""
@@ -160,10 +159,10 @@ class Critic(nn.Module):
 
 
 class CriticLearner(Learner):
-    """Updates a policy by advantages over a critic, token by token (PPO).
+    """Updates a policy by token-level advantages over a critic (PPO, arXiv 1707.06347).
 
-    The critic learns from all rollouts, after they were judged by it; the policy from the kept
-    groups, once the critic's warm-up is over. Advantages are neither centred nor scaled.
+    The critic learns from all rollouts, after it has valued them; the policy from the kept groups,
+    after the critic's warm-up. Advantages are neither centred nor scaled.
     """
 
     reads_hidden = True
@@ -190,18 +189,18 @@ class CriticLearner(Learner):
     def _advantages(self, step, episodes, scores, rewards, kept):
         settings = self.settings
         values = self.critic(scores.hidden.float()).double().cpu().numpy()
-        found, at = [], 0
+        advantages, at = [], 0
         for episode, reward in zip(episodes, np.concatenate(rewards), strict=True):
             count = len(episode.tokens)
             after = np.zeros(count)
             after[-1:] = reward
-            theirs = values[at : at + count]
-            found.append(advantages_over_time(theirs, after, settings.gamma, settings.lam))
+            own = values[at : at + count]
+            advantages.append(advantages_over_time(own, after, settings.gamma, settings.lam))
             at += count
-        self.returns = np.concatenate(found) + values  # lambda returns, the critic's target
+        self.returns = np.concatenate(advantages) + values  # lambda returns, the critic's target
         spread = self.returns.var()
         self.explained = 1 - (self.returns - values).var() / spread if spread > 0 else None
-        return found
+        return advantages
 
     def _finish(self, step, scores):
         settings, device = self.settings, scores.hidden.device

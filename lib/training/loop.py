@@ -1,4 +1,4 @@
-"""The loop: rollouts at each group's temperature, what the schedule learns, then the policy."""
+"""The training loop: rollouts at each group's temperature, then the schedule, then the policy."""
 
 import contextlib
 import copy
@@ -23,18 +23,18 @@ from lib.rollouts.policies import LocalPolicy
 from lib.rollouts.policies.local import fingerprint, tokenizer_digest
 from lib.rollouts.prompts.prompt_formats import PromptFormat
 from lib.training import checkpoints
-from lib.training.actions import Episode, read_episode
+from lib.training.batches import Episode, Scores, read_episode, score
 from lib.training.learners import Diverged, make_learner
 from lib.training.objectives import kept_groups
-from lib.training.scoring import Scores, score
 from lib.training.settings import Settings
 from lib.training.temperature_schedules import TemperatureSchedule, read_log
 from lib.trajectories.schema import Rollout, RolloutKey
 
 MEASURED = 4
-"""Rollouts of each group that are scored for the log, where the learner does not need all."""
+"""Rollouts of each group that are scored for the log, if the learner does not need all scored."""
 LARGEST_GAP = 0.02
-"""In float32 the engine and the update agree on a log-prob to 1e-4; this far apart is a bug."""
+"""Largest difference between a log-prob of the engine and of the update, in float32: they agree to
+1e-4, and a larger difference than this is a bug."""
 
 
 def train_policy(
@@ -50,14 +50,15 @@ def train_policy(
     checkpoint_every: float = 60.0,
     progress: bool | None = None,
 ) -> list[dict[str, Any]]:
-    """Train a policy in place, and return its step log.
+    """Train a loaded policy in place, and return its step log. `train` loads and saves it as well.
 
-    model : a causal model of transformers, or one that peft has wrapped; the parameters that need
-        a gradient are trained.
-    tasks : the pool, of at least `settings.groups` tasks; each is met once in a round of the pool.
-    out : the folder of the run (`lib.training.checkpoints`). A run that was stopped goes on from
-        its last checkpoint and ends as it would have ended.
-    checkpoint_every : seconds.  progress : a bar; None shows it on a terminal only.
+    model : a causal model of transformers, or one wrapped by peft; its parameters that require a
+        gradient are trained.
+    tasks : the task pool, at least `settings.groups`; each round of the pool has each task once.
+    out : the folder of the run (`lib.training.checkpoints`). A run that was interrupted resumes
+        from its last checkpoint, and ends with the same weights and log as an undisturbed run.
+    checkpoint_every : seconds.
+    progress : a progress bar; None shows it on a terminal only.
 
     Raises ValueError if the folder was begun with other settings or is damaged, a log that is
     replayed does not fit the run, the training diverges, or a rollout that its environment ended
@@ -111,7 +112,7 @@ def train_policy(
 
 
 class _Run:
-    """All that a step needs."""
+    """What all steps of a run share."""
 
     def __init__(
         self, model, start, tokenizer, prompt_format, environment, tasks, settings, schedule
@@ -123,16 +124,18 @@ class _Run:
         self.learner = make_learner(model, settings)
 
     def step(self, step: int) -> dict[str, Any]:
-        """Roll out, let the schedule observe, then the policy; the step log's entry."""
+        """Sample rollouts, update the schedule, then the policy; returns the step log's entry."""
         began = time.perf_counter()
         tasks = choose_tasks(self.tasks, self.settings.groups, step, self.settings.seed)
-        heats = self.schedule.assign(step, self.settings.steps, tasks)
+        temperatures = self.schedule.assign(step, self.settings.steps, tasks)
         policy = LocalPolicy(self.engine, self.prompt_format, self.sampling, name="policy")
         try:
-            groups = roll_out_groups(policy, self.environment, tasks, heats, self.settings, step)
+            groups = roll_out_groups(
+                policy, self.environment, tasks, temperatures, self.settings, step
+            )
         except FloatingPointError as error:
             if step == 1:
-                raise  # of weights that came so
+                raise  # the weights were damaged before
             raise Diverged(step, str(error), self.settings.learning_rate) from error
         rows = [rollout for group in groups for rollout in group]
         self.schedule.observe([row.task for row in rows], [row.passed for row in rows])
@@ -141,25 +144,25 @@ class _Run:
         graded = [[row for row in group if has_reward(row, self.settings)] for group in groups]
         rewards = [reward(group, self.settings) for group in graded]
         kept = kept_groups(rewards, self.settings.filter_mass)
-        entry = _outcomes(step, tasks, heats, groups, rewards, kept)
-        spoken = [[read_episode(row) for row in group] for group in graded]
-        episodes = [episode for group in spoken for episode in group]
+        entry = _outcomes(step, tasks, temperatures, groups, rewards, kept)
+        grouped = [[read_episode(row) for row in group] for group in graded]
+        episodes = [episode for group in grouped for episode in group]
         entry["tokens"] = sum(len(episode.tokens) for episode in episodes)
         if entry["tokens"]:
-            scores, scored = self._score(spoken)
+            scores, scored = self._score(grouped)
             entry |= _measures(scores, scored)
             self._check_gap(step, entry["engine_gap"])
             entry |= self.learner.learn(step, episodes, scores, rewards, kept)
             for name, value in entry.items():
                 if isinstance(value, float) and not math.isfinite(value):
                     raise Diverged(step, f"{name} is {value}", self.settings.learning_rate)
-            if not all(one.isfinite().all() for one in self.learner.parameters.values()):
+            if not all(weights.isfinite().all() for weights in self.learner.parameters.values()):
                 raise Diverged(step, "a weight is not finite", self.settings.learning_rate)
         entry["seconds"] = {"rollouts": rolled - began, "update": time.perf_counter() - rolled}
         return entry
 
     def _score(self, groups) -> tuple[Scores, list[Episode]]:
-        """Scores of the first rollouts of each group, or of all, and the episodes they are of."""
+        """Scores of the first rollouts of each group, or of all, and the scored episodes."""
         measured = [first for group in groups for first in _first(group, MEASURED)]
         every = [episode for group in groups for episode in group]
         read = [self.learner.reads_all or first for first in measured]
@@ -170,7 +173,7 @@ class _Run:
             episodes,
             t_ref=self.settings.t_ref,
             rows=self.settings.rows_at_once,
-            compare=[self.settings.kl_weight > 0 or one for one in compress(measured, read)],
+            compare=[self.settings.kl_weight > 0 or first for first in compress(measured, read)],
             keep_hidden=self.learner.reads_hidden,
         )
         return scores, episodes
@@ -178,19 +181,19 @@ class _Run:
     def _check_gap(self, step, gap) -> None:
         if not gap <= LARGEST_GAP and self.model.dtype == torch.float32:
             what = (
-                f"a log-prob of the update is {gap:.3g} off the one it was sampled with, where "
+                f"a log-prob of the update differs by {gap:.3g} from that of the sampling, and "
                 f"rounding allows {LARGEST_GAP:g}"
             )
-            if step > 1:  # of weights that have grown too large for float32
+            if step > 1:  # the weights have grown too large for float32
                 raise Diverged(step, what, self.settings.learning_rate)
-            raise RuntimeError(f"step {step}: {what}. They must agree, each at its temperature")
+            raise RuntimeError(f"step {step}: {what}. This is a bug: they must agree")
 
 
 def choose_tasks(tasks: Sequence[str], groups: int, step: int, seed: int) -> list[str]:
-    """The tasks of a step, counted from 1: the pool in rounds, each in another order.
+    """The tasks of a step, which counts from 1: the pool in rounds, each in another order.
 
-    A round ends where fewer tasks are left than a step needs. It is a function of its arguments,
-    the same in every arm.
+    A round ends when fewer tasks are left than a step needs. The tasks follow from the arguments,
+    so that runs of all methods with one seed have the same.
     """
     steps = len(tasks) // groups
     turn, place = divmod(step - 1, steps)
@@ -206,23 +209,24 @@ def roll_out_groups(
     settings: Settings,
     step: int,
 ) -> list[list[Rollout]]:
-    """A group of rollouts of each task, all turns of it at the task's temperature."""
+    """A group of rollouts of each task, with all turns at the task's temperature."""
     first = settings.first_attempt(step)
     attempts = range(first, first + settings.group_size)
-    heat = dict(zip(tasks, temperatures, strict=True))
+    temperature = dict(zip(tasks, temperatures, strict=True))
     keys = [RolloutKey(settings.seed, task, attempt) for task in tasks for attempt in attempts]
-    session = policy.start(keys, temperatures=[heat[key.task] for key in keys])
-    found = {}
-    for one in roll_out(session, environment, keys, "train", "policy", settings.max_turns):
-        found[one.task, one.attempt] = replace(one, sampling={"temperature": heat[one.task]})
-    return [[found[task, attempt] for attempt in attempts] for task in tasks]
+    session = policy.start(keys, temperatures=[temperature[key.task] for key in keys])
+    rollouts = {}
+    for row in roll_out(session, environment, keys, "train", "policy", settings.max_turns):
+        sampling = {"temperature": temperature[row.task]}
+        rollouts[row.task, row.attempt] = replace(row, sampling=sampling)
+    return [[rollouts[task, attempt] for attempt in attempts] for task in tasks]
 
 
 def has_reward(row: Rollout, settings: Settings) -> bool:
-    """Whether a rollout has a reward, or ought to have one.
+    """Whether a rollout has a reward, or should have one.
 
-    It has none where it could not be graded, nor, if the reward is the return, where it was cut
-    before its environment gave one: by `max_turns`, or by the end of the model's context.
+    It has none if it could not be graded; nor, if the reward is the return, if it was cut before
+    its environment gave a return: by `max_turns`, or by the end of the model's context.
     """
     if row.passed is None:
         return False
@@ -231,7 +235,7 @@ def has_reward(row: Rollout, settings: Settings) -> bool:
 
 
 def reward(group: Sequence[Rollout], settings: Settings) -> np.ndarray:
-    """The reward of each rollout, [rollouts], all of which ought to have one (`has_reward`)."""
+    """The reward of each rollout, [rollouts]; all of them should have one (`has_reward`)."""
     if settings.reward == "passed":
         return np.array([float(row.passed) for row in group])
     for row in group:
@@ -248,21 +252,21 @@ def reward(group: Sequence[Rollout], settings: Settings) -> np.ndarray:
 
 
 class _Start:
-    """The policy as it was before training; gives its logits of Actions."""
+    """The policy before training, as a function that returns its logits of Actions."""
 
     def __init__(self, model):
         self.adapted = hasattr(model, "disable_adapter")
         self.model = model if self.adapted else copy.deepcopy(model).requires_grad_(False)
 
     def __call__(self, actions) -> torch.Tensor:
-        # An adapter is taken off for a moment: what is below it has not changed.
+        # With an adapter, the model without the adapter is still the start.
         with self.model.disable_adapter() if self.adapted else contextlib.nullcontext():
             inner = self.model.get_base_model() if self.adapted else self.model
             return action_logits(inner, actions)[0]
 
 
-def _outcomes(step, tasks, heats, groups, rewards, kept) -> dict[str, Any]:
-    """What a step's rollouts came to, as the step log has it; null where nothing was graded."""
+def _outcomes(step, tasks, temperatures, groups, rewards, kept) -> dict[str, Any]:
+    """The outcomes of a step's rollouts, for the step log; null if nothing was graded."""
     solved = [[row.passed for row in group if row.passed is not None] for group in groups]
     every = np.concatenate([np.array(group, dtype=float) for group in solved])
     rewarded = np.concatenate(rewards)
@@ -272,31 +276,31 @@ def _outcomes(step, tasks, heats, groups, rewards, kept) -> dict[str, Any]:
         "success": float(every.mean()) if len(every) else None,
         "reward": float(rewarded.mean()) if len(rewarded) else None,
         "temperature": {
-            "mean": float(np.mean(heats)),
-            "min": float(min(heats)),
-            "max": float(max(heats)),
+            "mean": float(np.mean(temperatures)),
+            "min": float(min(temperatures)),
+            "max": float(max(temperatures)),
         },
         "mixed": float(np.mean(mixed)),
         "kept": float(np.mean(kept)),
         "ungraded": sum(map(len, groups)) - len(rewarded),
         "groups": [
-            {"task": task, "temperature": heat, "successes": sum(one), "rollouts": len(one)}
-            for task, heat, one in zip(tasks, heats, solved, strict=True)
+            {"task": task, "temperature": value, "successes": sum(group), "rollouts": len(group)}
+            for task, value, group in zip(tasks, temperatures, solved, strict=True)
         ],
     }
 
 
 def _first(episodes: Sequence[Episode], count: int) -> list[bool]:
-    """Which are the first so many of those that hold an action token."""
-    spoke = np.array([len(episode.tokens) > 0 for episode in episodes], dtype=bool)
-    return (spoke & (np.cumsum(spoke) <= count)).tolist()
+    """Which are the first `count` of those with action tokens."""
+    acted = np.array([len(episode.tokens) > 0 for episode in episodes], dtype=bool)
+    return (acted & (np.cumsum(acted) <= count)).tolist()
 
 
 def _measures(scores: Scores, episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Means over the action tokens that were scored, before the update, as the step log has them.
+    """Means over the scored action tokens before the update, for the step log.
 
-    These are the tokens of the first rollouts of each group, or of all where the learner needs all
-    scored. entropy_x is at the rows' own temperatures, entropy_ref at T_ref; kl_start is the exact
+    The scored tokens are those of the first rollouts of each group, or of all if the learner needs
+    all. entropy_x is at the rollouts' own temperatures, entropy_ref at T_ref; kl_start is the exact
     KL(policy || start) at T_ref, of the first rollouts unless the loss needs all. engine_gap is the
     largest difference between a log-prob as sampled and as scored.
     """

@@ -9,8 +9,10 @@ import torch
 def kept_groups(rewards: Sequence[np.ndarray], mass: float = 1.0) -> list[bool]:
     """Which groups to train on: those whose rewards vary.
 
-    Of these, the fewest with the largest standard deviations whose sum is at least `mass` of the
-    sum over all; groups of equal rewards teach a group-relative update nothing and are dropped.
+    Of these, the fewest with the largest standard deviations whose sum is at least `mass` times the
+    sum over all. A group of equal rewards has no group-relative advantage, and is dropped.
+
+    rewards: [rollouts] of each group.
     """
     spreads = np.array([np.std(group) if len(group) else 0.0 for group in rewards])
     order = np.argsort(-spreads, kind="stable")
@@ -35,11 +37,11 @@ def advantages_over_time(
     (Schulman et al. 2016, "High-dimensional continuous control using generalized advantage
     estimation").
     """
-    found, ahead = np.empty(len(values)), 0.0
+    advantages, ahead = np.empty(len(values)), 0.0
     deltas = rewards + gamma * np.append(values[1:], 0.0) - values
     for at in range(len(values) - 1, -1, -1):
-        found[at] = ahead = deltas[at] + gamma * lam * ahead
-    return found
+        advantages[at] = ahead = deltas[at] + gamma * lam * ahead
+    return advantages
 
 
 def clipped_loss(
@@ -51,7 +53,7 @@ def clipped_loss(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """-min(r A, clip(r, 1 - low, 1 + high) A) of each action token, r the ratio to `old`, [a].
 
-    Also returns where the clip is at work, so that the token has no gradient: bool, [a].
+    Also returns where the ratio is clipped, so that the token has no gradient: bool, [a].
     """
     ratio = (log_probs - old).exp()
     free = ratio * advantages
@@ -60,9 +62,10 @@ def clipped_loss(
 
 
 def k3(log_probs: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-    """exp(d) - d - 1 with d = start - log_probs, [a]: its mean over own samples is KL(own||start).
+    """exp(d) - d - 1 with d = start - log_probs, [a].
 
-    (Schulman 2020, "Approximating KL divergence".)
+    Its mean over samples of the policy is KL(policy || start) (Schulman 2020, "Approximating KL
+    divergence").
     """
     difference = start - log_probs
     return difference.exp() - difference - 1

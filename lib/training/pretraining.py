@@ -1,12 +1,11 @@
-"""Pre-training of the lab's base models: small Llamas that read transcripts of mixed behaviour.
+"""Pre-training of the lab's base models: small Llamas trained on transcripts of mixed behaviour.
 
-A corpus is made as it is read: episodes of one environment by speakers of mixed skill, who write
-their calls in mixed forms and sometimes chatter instead. So a base model knows much more than it
-shows in one attempt, which is what post-training then sharpens.
+The corpus is generated during training: episodes of an environment by speakers of mixed skill, who
+write their calls in mixed forms and sometimes chatter without a call. So a base model can do much
+more than one attempt shows, and post-training sharpens that.
 """
 
 import json
-import os
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,9 @@ import torch
 from tqdm import tqdm
 
 from lib.envs import Environment
-from lib.rollouts.prompts.word_language import FORMS, tokenizer, transcript, write_calls
+from lib.rollouts.prompts.word_language import FORMS, transcript, write_calls
+from lib.rollouts.prompts.word_language import tokenizer as make_tokenizer
+from lib.trajectories import storage
 from lib.trajectories.schema import Message
 
 SIZES = {
@@ -29,34 +30,34 @@ SIZES = {
 """Shapes of the lab's models, by their number of parameters."""
 
 CHATTER = ("well", "let", "me", "think", "now", "hmm", "ok", "done", "what", "next")
-"""Words of replies that call nothing."""
+"""Words of replies without a call."""
 
 IGNORED = -100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """What the transcripts of a corpus are like; all but the sizes are shares, from 0 to 1."""
+    """The mixture of a corpus; all fields but `levels` and `episodes` are shares, from 0 to 1."""
 
     native: float
-    """Episodes whose calls are in native form; the others have one of the other forms."""
+    """Episodes with calls in the native form; the other episodes have one of the other forms."""
     expert: float = 0.35
     """Episodes of a speaker with 5 % noise."""
     clumsy: float = 0.30
-    """Episodes of a speaker with 50 % noise; the rest act at random, half of them leaning."""
+    """Episodes of a speaker with 50 % noise; the rest act at random, half of them with a bias."""
     cued: float = 0.30
-    """Native episodes that begin with the cue; there is no chatter in them."""
+    """Native episodes that begin with the cue, and have no chatter."""
     chatter: float = 0.10
-    """Replies of other episodes that call nothing."""
+    """Replies without a call, in the other episodes."""
     levels: int = 4000
-    """Levels of the training split that the episodes are played on."""
+    """Number of levels of the training split."""
     episodes: int = 96
-    """Episodes read in a step."""
+    """Episodes in a training step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A part of pre-training: `steps` steps on `corpus`, at a learning rate that falls linearly."""
+    """A part of pre-training: `steps` steps on `corpus` with a linearly falling learning rate."""
 
     corpus: Corpus
     steps: int
@@ -68,31 +69,34 @@ STAGES = {
     "base-35": Stage(corpus=Corpus(native=0.35), steps=700, learning_rate=3e-3, final_rate=2e-3),
     "base-85": Stage(corpus=Corpus(native=0.85), steps=700, learning_rate=2e-3, final_rate=2e-4),
 }
-"""The lab's two bases, the second made from the first: a third and most of the calls native."""
+"""The stages of the lab's bases, in order: 35 % and 85 % of the episodes have native calls."""
 
 
 def new_model(words: Sequence[str], size: str, seed: int = 0, context: int = 256):
     """An untrained model of one of the `SIZES`, and a tokenizer of an environment's words."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    made = tokenizer([*words, *CHATTER])
+    tokenizer = make_tokenizer([*words, *CHATTER])
     config = LlamaConfig(
-        vocab_size=len(made),
+        vocab_size=len(tokenizer),
         num_attention_heads=4,
         max_position_embeddings=context,
         tie_word_embeddings=True,
-        bos_token_id=made.bos_token_id,
-        eos_token_id=made.eos_token_id,
-        pad_token_id=made.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
         **SIZES[size],
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return LlamaForCausalLM(config), made
+        return LlamaForCausalLM(config), tokenizer
 
 
 def episodes(environment: Environment, corpus: Corpus, rng: random.Random) -> Iterator[str]:
-    """Transcripts in words, without end. `environment` is one of the lab's, with `behave`."""
+    """An endless stream of transcripts in the word language.
+
+    environment: one of the lab's, which have `behave`.
+    """
     while True:
         task = f"{environment.name}-train-{rng.randrange(corpus.levels):05}"
         yield _episode(environment, corpus, environment.reset(task, rng.randrange(2**31)), rng)
@@ -118,7 +122,7 @@ def _episode(environment, corpus, episode, rng) -> str:
 
 def pretrain(
     model,
-    made,
+    tokenizer,
     environment: Environment,
     stage: Stage,
     out: str | Path,
@@ -129,10 +133,10 @@ def pretrain(
 ) -> list[dict[str, Any]]:
     """Train `model` in place on fresh episodes, and save it with its tokenizer as a folder `out`.
 
-    The loss is over all tokens: a base models the world as well as those who act in it. Every
-    `checkpoint_every` seconds the state is saved beside `out`; a rerun goes on there, exactly.
-    Returns the losses, a row for every 20 steps: `step`, `loss` in nats a token. They are also in
-    `loss.json` in the folder, which is there once all else of it is.
+    The loss is over all tokens, so that the base models the environment as well as the speakers.
+    Every `checkpoint_every` seconds the state is saved beside `out`; the same call resumes from it
+    and ends with the same weights. Returns the losses, a row for every 20 steps: `step`, and `loss`
+    in nats per token. They are also in `loss.json` in the folder, which is written last.
     """
     out = Path(out)
     part = out.with_name(f"{out.name}.part")
@@ -162,7 +166,7 @@ def pretrain(
             group["lr"] = rate * warm
         stream = episodes(environment, stage.corpus, random.Random(f"{seed}/{out.name}/{step}"))
         texts = [next(stream) for _ in range(stage.corpus.episodes)]
-        loss = _loss(model, made, texts)
+        loss = _loss(model, tokenizer, texts)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -174,31 +178,26 @@ def pretrain(
             losses = []
         if time.monotonic() - saved >= checkpoint_every or step + 1 == stage.steps:
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            _save(state | {"step": step + 1, "log": log, "losses": losses}, part)
+            state |= {"step": step + 1, "log": log, "losses": losses}
+            part.parent.mkdir(parents=True, exist_ok=True)
+            with storage.replacing(part) as file:
+                torch.save(state, file)
             saved = time.monotonic()
     model.eval()
     model.save_pretrained(out)
-    made.save_pretrained(out)
-    (out / ".loss.json").write_text(json.dumps(log), encoding="utf-8")
-    os.replace(out / ".loss.json", out / "loss.json")
+    tokenizer.save_pretrained(out)
+    storage.write_text(out / "loss.json", json.dumps(log))
     part.unlink(missing_ok=True)
     return log
 
 
-def _loss(model, made, texts: Sequence[str]) -> torch.Tensor:
-    """Mean loss a token of transcripts, padded at their ends, in nats."""
-    ids = [made(text, add_special_tokens=False)["input_ids"] for text in texts]
+def _loss(model, tokenizer, texts: Sequence[str]) -> torch.Tensor:
+    """Mean loss per token of transcripts, padded on the right, in nats."""
+    ids = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
     width = max(map(len, ids))
-    tokens = torch.full((len(ids), width), made.pad_token_id)
+    tokens = torch.full((len(ids), width), tokenizer.pad_token_id)
     labels = torch.full((len(ids), width), IGNORED)
-    for row, target, one in zip(tokens, labels, ids, strict=True):
-        row[: len(one)] = target[: len(one)] = torch.tensor(one)
+    for row, target, text in zip(tokens, labels, ids, strict=True):
+        row[: len(text)] = target[: len(text)] = torch.tensor(text)
     logits = model(tokens[:, :-1]).logits
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten())
-
-
-def _save(state: dict[str, Any], path: Path) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(state, unfinished)
-    os.replace(unfinished, path)

@@ -7,64 +7,64 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """All that decides how a policy is trained, apart from model, tasks and sampler.
+    """All that decides how a policy is trained, apart from model, tasks and temperature schedule.
 
-    The defaults are GRPO's recipe of the lab; :func:`defaults` gives those of an algorithm. Fields
-    of the critic matter to PPO alone.
+    The defaults are the lab's recipe for GRPO; :func:`defaults` gives that of any algorithm. Only
+    PPO reads the fields of the critic.
     """
 
     algorithm: Literal["grpo", "ppo"] = "grpo"
     steps: int = 200
     """Policy iterations."""
     groups: int = 8
-    """Tasks a step, each with one group of rollouts."""
+    """Tasks in a step, each with one group of rollouts."""
     group_size: int = 16
-    """Rollouts a group."""
+    """Rollouts in a group."""
     max_turns: int = 200
     """Replies after which an attempt has failed, if the environment did not end it."""
     max_new_tokens: int = 16
-    """Tokens of one reply, at most."""
+    """Maximum number of tokens in a reply."""
     reward: Literal["passed", "return"] = "passed"
-    """1 for a solved task and 0 else, or the shaped "return" of the outcome's info."""
+    """1 for a solved task and 0 otherwise, or the shaped "return" in the outcome's info."""
 
     minibatch: int = 32
-    """Rollouts of one gradient step."""
+    """Rollouts in a gradient step."""
     epochs: int = 1
     """Passes over the rollouts of a step."""
     rows_at_once: int = 32
-    """Sequences in one forward pass, at most: bounds memory, changes nothing else."""
+    """Maximum number of sequences in a forward pass: bounds memory, changes nothing else."""
     learning_rate: float = 3e-4
-    """Of AdamW for the policy, constant."""
+    """Of AdamW for the policy; constant."""
     weight_decay: float = 0.0
     max_gradient_norm: float = 1.0
-    """Longer gradients are cut to this norm."""
+    """Gradients of a larger norm are scaled down to it."""
     clip_low: float = 0.2
     """The probability ratio is clipped to [1 - clip_low, 1 + clip_high]."""
     clip_high: float = 0.28
     filter_mass: float = 1.0
-    """Of the groups with the largest reward deviations, the fewest that hold this share of the sum
-    of all are trained on; groups of equal rewards never are. The paper's PPO has 0.9."""
+    """Train on the fewest groups, those with the largest standard deviations of rewards, that hold
+    this share of the sum over all groups; never on groups of equal rewards. The paper's PPO: 0.9."""
     entropy_bonus: float = 0.0
     """Weight of the mean entropy at T_x in the objective."""
     kl_weight: float = 0.0
-    """Weight of the KL to the start at T_x, k3 estimator: exp(d) - d - 1, d = log q - log p."""
+    """Weight of the KL to the start at T_x, by the k3 estimator (`objectives.k3`)."""
     t_ref: float = 1.0
-    """Temperature at which entropy and KL are logged besides."""
+    """Temperature at which entropy and KL are logged, beside those at T_x."""
 
     critic_learning_rate: float = 1e-3
     critic_warmup: int = 10
-    """Steps in which only the critic learns."""
+    """First steps, in which only the critic learns."""
     critic_epochs: int = 4
-    """The critic's passes over the rollouts of a step."""
+    """Passes of the critic over the rollouts of a step."""
     critic_width: int = 128
     """Hidden units of the value head."""
     gamma: float = 1.0
-    """Discount of a reward, an action token."""
+    """Discount of rewards, for each action token."""
     lam: float = 1.0
-    """Of generalised advantage estimation; 1 takes whole returns."""
+    """Lambda of generalised advantage estimation; 1 uses whole returns."""
 
     seed: int = 0
-    """Of task order, sampling noise, minibatches and the value head."""
+    """Of the task order, the sampling noise, the minibatches and the value head."""
 
     def __post_init__(self):
         for field in fields(self):
@@ -80,7 +80,7 @@ class Settings:
         self._require("reward", self.reward in ("passed", "return"), "passed or return")
         self._require("group_size", self.group_size >= 2, "at least 2, to compare within a group")
         for name in ("learning_rate", "critic_learning_rate", "max_gradient_norm", "t_ref"):
-            good = 0 < getattr(self, name) < LARGEST  # what single precision can work with
+            good = 0 < getattr(self, name) < LARGEST
             self._require(name, good, f"a finite number above 0, below {LARGEST:g}")
         for name in ("weight_decay", "clip_high", "entropy_bonus", "kl_weight", "critic_warmup"):
             good = 0 <= getattr(self, name) < math.inf
@@ -96,10 +96,10 @@ class Settings:
             raise ValueError(f"Settings.{name} is {getattr(self, name)!r}: it must be {expected}")
 
     def first_attempt(self, step: int) -> int:
-        """Number of the first attempt of each group of a step, counted from 1.
+        """Number of the first attempt of each group; ``step`` counts from 1.
 
-        Attempts key both the sampling noise and the environment's own chance, so no two steps share
-        one, no two seeds do, and none has a number below a million, where evaluations count.
+        Attempt numbers key the sampling noise and the environment's randomness. So no two steps or
+        seeds share one, and all are at least a million: evaluations use those below.
         """
         return (self.seed + 1) * ATTEMPTS + (step - 1) * self.group_size
 
@@ -109,15 +109,16 @@ class Settings:
 
 
 LARGEST = 1e30
+"""Rates and temperatures must be below it, for single precision."""
 
 ATTEMPTS = 1_000_000
-"""Attempt numbers of a task that a run has to itself."""
+"""Attempt numbers of a task that are reserved for each seed."""
 
 
 def defaults(algorithm: str, **changes) -> Settings:
     """The lab's recipe for an algorithm, with some fields changed.
 
-    PPO learns more slowly than GRPO here: at GRPO's rate the critic lags behind its policy.
+    PPO has a lower learning rate: at GRPO's rate the critic lags behind the policy.
     """
     recipe = Settings(algorithm=algorithm)
     if algorithm == "ppo":

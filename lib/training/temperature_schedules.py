@@ -1,4 +1,4 @@
-"""Which temperature each group is sampled at: the arms of the experiment, with one interface."""
+"""Temperature schedules: the sampling temperature of each group of rollouts at each step."""
 
 import hashlib
 import json
@@ -13,24 +13,27 @@ from lib.ptgs import PTGS
 
 
 class TemperatureSchedule(Protocol):
-    """One arm; ``settings`` names it and all its arguments as JSON values."""
+    """The interface of a temperature schedule.
+
+    settings: its name, under the key "sampler", and all its arguments, as JSON values.
+    """
 
     settings: dict[str, Any]
 
     def check(self, steps: Sequence[Sequence[str]]) -> None:
-        """Raise ValueError if it cannot give the temperatures of a run with these tasks a step."""
+        """Raise ValueError if it has no temperatures for a run; ``steps`` has the tasks of each."""
 
     def assign(self, step: int, total: int, tasks: Sequence[str]) -> list[float]:
         """A temperature for each group of step ``step`` of ``total``, counted from 1."""
 
     def observe(self, tasks: Sequence[str], passed: Sequence[bool | None]) -> None:
-        """Take in the outcome of every row of the step, and the task of each."""
+        """Learn the task and the outcome of every rollout of the step; None is missing."""
 
     def state(self) -> dict[str, Any]:
-        """What it has become, as JSON values."""
+        """Its state, as JSON values."""
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Take over a state."""
 
 
 class _Stateless:
@@ -48,7 +51,7 @@ class _Stateless:
 
 
 class FixedTemperature(_Stateless):
-    """Every group at one temperature; at the mean of a PTGS run it is the matched constant."""
+    """One temperature for all groups; at the mean of a PTGS run it is the matched control."""
 
     def __init__(self, temperature: float = 1.0):
         if not (isinstance(temperature, Real) and 0 < temperature < float("inf")):
@@ -61,7 +64,7 @@ class FixedTemperature(_Stateless):
 
 
 class PTGSSchedule:
-    """PTGS: each group at the temperature of its own task."""
+    """PTGS: each group at the temperature that `lib.ptgs` assigns to its task."""
 
     def __init__(self, ptgs: PTGS):
         self.ptgs = ptgs
@@ -85,27 +88,27 @@ class PTGSSchedule:
 
 
 class _Replayed(_Stateless):
-    """Takes its temperatures from the step log of a PTGS run of the same seed and tasks.
+    """A control of PTGS: replays the step log of the PTGS run with the same seed and tasks.
 
-    Refused is the log of a run that was no PTGS run, as its run.json beside the log tells: what is
-    to be the control of PTGS would be one of that arm.
+    The log of another run, as the run.json beside it says, is refused: the result would not be a
+    control of PTGS.
     """
 
     def __init__(self, log: str | Path):
         self.log = Path(log)
         lines = read_log(self.log)
         run = self.log.with_name("run.json")
-        arm = read_run(run).get("sampler", {}).get("sampler") if run.exists() else None
-        if arm not in (None, "ptgs"):
+        name = read_run(run).get("sampler", {}).get("sampler") if run.exists() else None
+        if name not in (None, "ptgs"):
             raise ValueError(
-                f"{self.log} is the log of a run with the sampler {arm}: this arm replays a PTGS "
-                "run, give the log of one"
+                f"{self.log} is the log of a run with the schedule {name}: give the log of a PTGS "
+                "run, which this schedule replays"
             )
         self.groups = {}
         for number, line in enumerate(lines, 1):
             if line["step"] in self.groups:
                 raise ValueError(
-                    f"{self.log}:{number} is step {line['step']} once more: give the log of one run"
+                    f"{self.log}:{number} repeats step {line['step']}: give the log of a single run"
                 )
             self.groups[line["step"]] = _groups(self.log, number, line)
         replayed = [
@@ -117,8 +120,8 @@ class _Replayed(_Stateless):
     def check(self, steps) -> None:
         if sorted(self.groups) != list(range(1, len(steps) + 1)):
             raise ValueError(
-                f"{self.log} has {len(self.groups)} steps, this run {len(steps)}: this arm needs "
-                "the finished PTGS run of its seed, of as many steps"
+                f"{self.log} has {len(self.groups)} steps, this run {len(steps)}: give the log of "
+                "the finished PTGS run with the same seed and as many steps"
             )
         for step, tasks in enumerate(steps, 1):
             self._temperatures(step, tasks)
@@ -126,7 +129,8 @@ class _Replayed(_Stateless):
     def _temperatures(self, step, tasks) -> list[float]:
         if step not in self.groups:
             raise ValueError(
-                f"{self.log} has no step {step}: this arm needs the finished PTGS run of its seed"
+                f"{self.log} has no step {step}: give the log of the finished PTGS run with the "
+                "same seed"
             )
         theirs = [group["task"] for group in self.groups[step]]
         if theirs != list(tasks):
@@ -138,7 +142,7 @@ class _Replayed(_Stateless):
 
 
 class YokedSchedule(_Replayed):
-    """Every group at the mean temperature of that step: as much heat, spread over all alike."""
+    """All groups of a step at the mean of the PTGS run's temperatures at that step."""
 
     def __init__(self, log: str | Path):
         super().__init__(log)
@@ -149,7 +153,7 @@ class YokedSchedule(_Replayed):
 
 
 class ShuffledSchedule(_Replayed):
-    """The temperatures of that step permuted over its groups: as much and as spread, not aimed."""
+    """The PTGS run's temperatures of each step, randomly assigned to the groups of that step."""
 
     def __init__(self, log: str | Path, seed: int = 0):
         super().__init__(log)
@@ -162,15 +166,15 @@ class ShuffledSchedule(_Replayed):
 
 
 def read_run(path: Path) -> dict[str, dict[str, Any]]:
-    """What a run was begun with: its run.json, settings by part and name.
+    """The settings that a run was begun with, by part and name, from its run.json.
 
     Raises ValueError that names a damaged file.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if not told or not isinstance(told, dict):
-            raise ValueError(f"it holds {str(told)[:40]}")
-        bare = [part for part, settings in told.items() if not isinstance(settings, dict)]
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        if not settings or not isinstance(settings, dict):
+            raise ValueError(f"it holds {str(settings)[:40]}")
+        bare = [part for part, values in settings.items() if not isinstance(values, dict)]
         if bare:
             raise ValueError(f"{bare[0]} is no group of settings")
     except (ValueError, RecursionError) as error:
@@ -178,19 +182,19 @@ def read_run(path: Path) -> dict[str, dict[str, Any]]:
             f"{path} is damaged ({error}): expected the settings that the run was begun with. Put "
             "it back, or choose another folder"
         ) from error
-    return told
+    return settings
 
 
 def read_log(path: str | Path) -> list[dict[str, Any]]:
-    """The lines of a step log, one a step; a torn last line is left out.
+    """The entries of a step log, one for each step; an incomplete last line is left out.
 
-    Raises ValueError that names the line if one holds no step, FileNotFoundError without a file.
+    Raises ValueError that names a line without a step number, FileNotFoundError without a file.
     """
     path = Path(path)
     if not path.is_file():
-        told = "it is a folder, give the file in it" if path.is_dir() else "there is no such file"
+        why = "it is a folder, give the file in it" if path.is_dir() else "there is no such file"
         raise FileNotFoundError(
-            f"no step log at {path}: {told}; a training run writes it as steps.jsonl"
+            f"no step log at {path}: {why}; a training run writes it as steps.jsonl"
         )
     lines = path.read_bytes().splitlines(keepends=True)
     whole = [line for line in lines if line.endswith(b"\n")]
@@ -210,7 +214,7 @@ def _step(path: Path, number: int, line: bytes) -> dict[str, Any]:
 def _groups(path: Path, number: int, line: dict[str, Any]) -> list[dict[str, Any]]:
     try:
         for group in line["groups"]:
-            FixedTemperature(group["temperature"])  # which checks it
+            FixedTemperature(group["temperature"])  # raises if it is no temperature
             group["task"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
@@ -231,7 +235,7 @@ def open_schedule(
     log: str | Path | None = None,
     **shape: float | None,
 ) -> TemperatureSchedule:
-    """The temperature schedule of a name, with its arguments.
+    """Make a temperature schedule by its name.
 
     name : one of `SCHEDULES`.
     temperature : of "fixed"; of "ptgs" that of its pivot.
