@@ -42,8 +42,8 @@ class Settings:
     """The probability ratio is clipped to [1 - clip_low, 1 + clip_high]."""
     clip_high: float = 0.28
     filter_mass: float = 1.0
-    """Train on the fewest groups, those with the largest standard deviations of rewards, that hold
-    this share of the sum over all groups; never on groups of equal rewards. The paper's PPO: 0.9."""
+    """Train on the fewest groups that hold this share of the sum of the groups' standard deviations
+    of rewards, the largest first; never on groups of equal rewards. The paper's PPO has 0.9."""
     entropy_bonus: float = 0.0
     """Weight of the mean entropy at T_x in the objective."""
     kl_weight: float = 0.0
