@@ -210,12 +210,11 @@ def score(arguments):
 def _read_attempts(paths):
     """The attempts of files and folders, each once: two that differ under one key are refused."""
     from lib.advantage.store import digest
-    from lib.rollouts import collection
-    from lib.trajectories import jsonl
+    from lib.trajectories import jsonl, store
 
     found, repeats = {}, 0
     for path in paths:
-        read = collection.read_collection if path.is_dir() else jsonl.read_rollouts
+        read = store.read_collection if path.is_dir() else jsonl.read_rollouts
         empty = True
         for attempt in read(path):
             empty = False

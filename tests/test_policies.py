@@ -35,7 +35,8 @@ from lib.rollouts.policies import (
 from lib.rollouts.policies.server import GIVE_UP_AFTER
 from lib.rollouts.prompts.harness import CONTRACT
 from lib.rollouts.prompts.prompt_formats import BREAK, after
-from lib.trajectories.schema import Message, Rollout, RolloutKey, ToolCall, Turn, stored_tokens
+from lib.trajectories.schema import Message, Rollout, RolloutKey, ToolCall, Turn
+from lib.trajectories.tokens import stored_tokens
 from tests import buttons, lettered, tiny
 from tests.recorder import chat, completion, serving
 

@@ -20,17 +20,14 @@ from lib.trajectories.jsonl import (
 from lib.trajectories.schema import (
     Message,
     Rollout,
-    Span,
     Tool,
     ToolCall,
     TrajectoryError,
-    Transcript,
     Turn,
     offered_tools,
-    stored_tokens,
-    token_spans,
     tools_key,
 )
+from lib.trajectories.tokens import Span, Transcript, stored_tokens, token_spans
 
 PWD = Tool("pwd", "Name the folder.", {"type": "object", "properties": {}})
 
@@ -173,7 +170,7 @@ def test_a_line_that_is_still_being_written_is_torn_whatever_follows(tmp_path, m
         yield SimpleNamespace(readline=lambda: next(came, b""))
 
     monkeypatch.setattr("lib.trajectories.jsonl.open", growing, raising=False)
-    assert list(iter_rollouts(tmp_path / "run", torn=told.append)) == [rollout(0)]
+    assert list(iter_rollouts(tmp_path / "run", on_torn=told.append)) == [rollout(0)]
     assert "run:2: the last line is torn" in told[0]
 
 

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from lib.advantage.store import digest
-from lib.rollouts import collection
 from lib.rollouts.policies.local import tokenizer_digest
 from lib.rollouts.prompts import word_language
 from lib.rollouts.prompts.prompt_formats import PromptFormat
-from lib.trajectories import jsonl, manifest
+from lib.trajectories import jsonl, manifest, store
 from lib.trajectories.schema import Rollout
 
 
@@ -21,7 +20,7 @@ def read_attempts(paths: Sequence[Path]) -> list[Rollout]:
     """
     by_key, repeats = {}, 0
     for path in paths:
-        read = collection.read_collection if path.is_dir() else jsonl.read_rollouts
+        read = store.read_collection if path.is_dir() else jsonl.read_rollouts
         empty = True
         for attempt in read(path):
             empty = False

@@ -93,7 +93,7 @@ def newest_lines(out: Path) -> dict[AttemptKey, dict[str, Any]]:
     newest: dict[AttemptKey, dict[str, Any]] = {}
     for path in sorted(out.glob("scores-*.jsonl")):
         # A kill may tear the last line of a file, or it is still being written: it is not done.
-        for number, _, raw in iter_records(path, torn=lambda message: None):
+        for number, _, raw in iter_records(path, on_torn=lambda message: None):
             try:
                 line = _checked(raw)
             except (KeyError, TypeError, ValueError) as error:

@@ -6,19 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lib.generation.reading import Reading
 from lib.rollouts.policies.protocol import Context
 from lib.rollouts.prompts.prompt_formats import BREAK, PromptFormat, check_understood
-from lib.trajectories.schema import (
-    Message,
-    Rollout,
-    Span,
-    TrajectoryError,
-    Transcript,
-    chosen_tokens,
-    offered_tools,
-    token_spans,
-)
+from lib.trajectories.schema import Message, Rollout, TrajectoryError, offered_tools
+from lib.trajectories.tokens import Reading, Span, Transcript, chosen_tokens, token_spans
 
 Seams = Literal["refuse", "cut"]
 

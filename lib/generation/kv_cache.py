@@ -9,7 +9,7 @@ import torch
 
 from lib.generation import shared_prefix_attention
 from lib.generation.slots import SlotAllocator
-from lib.trajectories.schema import common_length
+from lib.trajectories.tokens import common_length
 
 COVERED = frozenset(
     {

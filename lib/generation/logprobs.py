@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from lib.generation.reading import LOGITS_AT_ONCE, TOKENS_AT_ONCE, TOP_K, Reading, TokenScores
+from lib.trajectories.tokens import LOGITS_AT_ONCE, TOKENS_AT_ONCE, TOP_K, Reading, TokenScores
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pandas as pd
 from lib.envs import Environment
 from lib.generation import Engine, Sampling, load
 from lib.lab import plan
-from lib.rollouts.collection import roll_out
+from lib.rollouts.episodes import roll_out
 from lib.rollouts.policies import LocalPolicy
 from lib.rollouts.prompts.word_language import WordLanguage
 from lib.trajectories.schema import RolloutKey

@@ -17,8 +17,8 @@ from lib import ROOT, claims, outcomes
 from lib.envs import Environment
 from lib.lab import plan, results
 from lib.lab.plan import Run
-from lib.rollouts.collection import read_collection
 from lib.rollouts.regrading import has_valid_call, regrade
+from lib.trajectories.store import read_collection
 
 CUES = {"harness": "cue on", "plain": "cue off", "chat": "chat template"}
 """Prompt format of a collection -> what the condition is called."""

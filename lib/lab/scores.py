@@ -20,7 +20,7 @@ from lib.generation import load
 from lib.lab import plan, reward_model
 from lib.lab.evaluation import in_batches, open_policy
 from lib.lab.scored import MERGES, TOKENS
-from lib.rollouts.collection import roll_out
+from lib.rollouts.episodes import roll_out
 from lib.trajectories.schema import Rollout, RolloutKey
 
 

@@ -10,7 +10,8 @@ import torch
 from lib.generation import logprobs
 from lib.generation.logprobs import action_logits, microbatches
 from lib.ptgs import MissingTemperature
-from lib.trajectories.schema import Rollout, chosen_tokens
+from lib.trajectories.schema import Rollout
+from lib.trajectories.tokens import chosen_tokens
 
 
 class Episode(NamedTuple):

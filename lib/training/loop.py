@@ -18,7 +18,7 @@ from tqdm import tqdm
 from lib.envs import Environment
 from lib.generation import Engine, Sampling
 from lib.generation.logprobs import action_logits
-from lib.rollouts.collection import roll_out
+from lib.rollouts.episodes import roll_out
 from lib.rollouts.policies import LocalPolicy
 from lib.rollouts.policies.local import fingerprint, tokenizer_digest
 from lib.rollouts.prompts.prompt_formats import PromptFormat

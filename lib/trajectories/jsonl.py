@@ -17,15 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.trajectories import storage
-from lib.trajectories.schema import (
-    Message,
-    Rollout,
-    Tool,
-    ToolCall,
-    TrajectoryError,
-    Turn,
-    common_length,
-)
+from lib.trajectories.schema import Message, Rollout, Tool, ToolCall, TrajectoryError, Turn
+from lib.trajectories.tokens import common_length
 
 SCHEMA = 1
 """Version of the line format; a reader refuses the lines of another one."""
@@ -128,22 +121,22 @@ class Entry(NamedTuple):
 
 
 def iter_rollouts(
-    path: str | Path, torn: Callable[[str], object] = warnings.warn
+    path: str | Path, on_torn: Callable[[str], object] = warnings.warn
 ) -> Iterator[Rollout]:
     """Read a file line by line, repeated attempts and all.
 
     A last line that was torn is dropped, and ``torn`` is told so; any other bad line raises
     TrajectoryError with the file, the line and what is wrong. Blank lines are skipped.
     """
-    for number, _, record in iter_records(path, torn):
+    for number, _, record in iter_records(path, on_torn):
         yield _numbered(path, number, _rollout, record)
 
 
 def iter_entries(
-    path: str | Path, torn: Callable[[str], object] = warnings.warn
+    path: str | Path, on_torn: Callable[[str], object] = warnings.warn
 ) -> Iterator[Entry]:
     """Read of each line only which attempt it is and how it ended; else as iter_rollouts."""
-    for number, start, record in iter_records(path, torn):
+    for number, start, record in iter_records(path, on_torn):
         yield _numbered(path, number, lambda record: _entry(record, start), record)  # noqa: B023
 
 
@@ -160,7 +153,7 @@ def rollouts_at(path: str | Path, starts: Iterable[int]) -> Iterator[Rollout]:
 
 
 def iter_records(
-    path: str | Path, torn: Callable[[str], object] = warnings.warn
+    path: str | Path, on_torn: Callable[[str], object] = warnings.warn
 ) -> Iterator[tuple[int, int, Any]]:
     """Number, first byte and JSON value of each line; a torn last one is told and dropped.
 
@@ -174,7 +167,7 @@ def iter_records(
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
                     if not line.endswith(b"\n"):
-                        torn(f"{path}:{number}: the last line is torn and was dropped")
+                        on_torn(f"{path}:{number}: the last line is torn and was dropped")
                         return
                     raise TrajectoryError(
                         f"{path}:{number}: not JSON ({error}); only a last line may be torn: "

@@ -17,15 +17,8 @@ from lib.advantage import (
 )
 from lib.rollouts.policies import ChatTemplate, Harness, Plain
 from lib.rollouts.prompts.word_language import WordLanguage
-from lib.trajectories.schema import (
-    Message,
-    Rollout,
-    Span,
-    ToolCall,
-    TrajectoryError,
-    Transcript,
-    Turn,
-)
+from lib.trajectories.schema import Message, Rollout, ToolCall, TrajectoryError, Turn
+from lib.trajectories.tokens import Span, Transcript
 from tests import buttons, tiny
 
 CALLED = ToolCall("press", {"n": 3})

@@ -26,7 +26,7 @@ from lib.generation import load
 from lib.lab import plan
 from lib.lab.evaluation import evaluate, open_policy
 from lib.ptgs import PTGS
-from lib.rollouts.collection import roll_out
+from lib.rollouts.episodes import roll_out
 from lib.rollouts.prompts.word_language import WordLanguage, read_calls
 from lib.training import PTGSSchedule, defaults, train_policy
 from lib.training.pretraining import STAGES, new_model, pretrain

@@ -22,7 +22,7 @@ from lib.generation import load
 from lib.generation.logprobs import TOP_K, Reading, score_tokens
 from lib.lab import plan
 from lib.lab.runner import open_policy
-from lib.rollouts.collection import roll_out
+from lib.rollouts.episodes import roll_out
 from lib.trajectories.schema import RolloutKey
 
 TOKENS, LONG = 2048, 16_384

@@ -6,9 +6,11 @@ import torch
 from lib import ROOT
 from lib.generation import Engine, Sampling, load
 from lib.generation.models import PACKAGED_MODELS, MissingModel, find_model
-from lib.rollouts.collection import collect, read_collection
+from lib.rollouts.collection import collect
 from lib.rollouts.policies import ChatTemplate, Context, Harness, LocalPolicy
-from lib.trajectories.schema import Message, RolloutKey, stored_tokens
+from lib.trajectories.schema import Message, RolloutKey
+from lib.trajectories.store import read_collection
+from lib.trajectories.tokens import stored_tokens
 
 CACHE = ROOT / "build" / "models"
 

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lib.rollouts.tool_calls import Parsed, parse_tool_calls
-from lib.trajectories.schema import Message, Span, Tool, ToolCall, Transcript
+from lib.trajectories.schema import Message, Tool, ToolCall
+from lib.trajectories.tokens import Span, Transcript
 
 __all__ = [
     "ASSISTANT",

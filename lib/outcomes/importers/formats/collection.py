@@ -3,13 +3,10 @@
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
 from lib.outcomes import OutcomesError
 from lib.outcomes.importers.attempts import Attempt, Imported, collect
 from lib.outcomes.importers.reports import ImportReport
-from lib.rollouts import collection
-from lib.trajectories import manifest
+from lib.trajectories import manifest, store
 
 PATTERN = "rollouts-*.jsonl"
 _SAMPLING = ("temperature", "top_p", "top_k", "max_new_tokens", "repetition_penalty")
@@ -18,7 +15,7 @@ is meant to differ: a base acts through the harness, a post-trained model by its
 
 
 def read_collection(path: str | Path, **cell) -> Imported:
-    """Read a collection, as `lib.rollouts` writes it; an attempt counts as `collection.table` says.
+    """Read a collection, as `lib.rollouts` writes it; see `lib.trajectories.store` for what counts.
 
     The manifest tells how attempts were sampled; a collection without one tells nothing of it.
     Raises OutcomesError for a folder without rollouts, and for a file of it that is damaged.
@@ -37,8 +34,11 @@ def read_collection(path: str | Path, **cell) -> Imported:
 
 
 def _attempts(path, whole):
-    found = collection.read_collection(path) if whole else collection.table(path).itertuples()
-    for row in found:
-        passed = None if pd.isna(row.passed) else bool(row.passed)
-        messages = partial(tuple, row.messages) if whole else None
-        yield Attempt(row.task, row.attempt, passed, row.reason, messages, row.benchmark)
+    if whole:
+        for row in store.read_collection(path):
+            messages = partial(tuple, row.messages)
+            yield Attempt(row.task, row.attempt, row.passed, row.reason, messages, row.benchmark)
+    else:
+        for row in store.read_attempts(path):
+            benchmark, *_, task, attempt = row.key
+            yield Attempt(task, attempt, row.passed, row.reason, benchmark=benchmark)
