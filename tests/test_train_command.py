@@ -30,14 +30,14 @@ def folder(tmp_path_factory):
 def test_a_model_is_trained_and_saved(folder, tmp_path, capsys):
     out = tmp_path / "ptgs"
     command = ["train", str(folder), "sokoban", "-o", str(out), *FEW, "4"]
-    assert main([*command, "--sampler", "ptgs", "--reward", "return"]) == 0
+    assert main([*command, "--schedule", "ptgs", "--reward", "return"]) == 0
     assert f"{out / 'model'}: 2 steps, success 0.000" in capsys.readouterr().out
     log = read_log(out / "steps.jsonl")
     assert {len(line["groups"]) for line in log} == {2}
     model, tokenizer = load(out / "model")
     assert len(tokenizer) == model.config.vocab_size
 
-    yoked = ["--sampler", "yoked", "--log", str(out / "steps.jsonl"), "--algorithm", "ppo"]
+    yoked = ["--schedule", "yoked", "--log", str(out / "steps.jsonl"), "--algorithm", "ppo"]
     out = tmp_path / "yoked"
     assert main(["train", str(folder), "sokoban", "-o", str(out), *FEW, "4", *yoked]) == 0
     means = [line["temperature"]["mean"] for line in read_log(out / "steps.jsonl")]
@@ -47,16 +47,16 @@ def test_a_model_is_trained_and_saved(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--sampler", "shuffled"], "replays a PTGS run: give --log RUN/steps.jsonl"),
-        (["--sampler", "ptgs", "--tau", "0.5"], "tau is 0.5"),
-        (["--group-size", "1"], "Settings.group_size is 1"),
-        (["--learning-rate", "inf"], "Settings.learning_rate is inf: it must be a finite number"),
-        (["--kl-weight", "inf"], "Settings.kl_weight is inf: it must be a finite number"),
-        (["--parser", "exact"], "--dialect words has its own"),
-        (["--tau", "1.2"], "--tau is only with --sampler ptgs, here it is fixed"),
-        (["--log", "steps.jsonl"], "--log is only with --sampler yoked or shuffled"),
-        (["--sampler", "yoked", "--log", "."], "no step log at .: it is a folder, give the file"),
-        (["--temperature", "0"], "temperature is 0.0: it must be a finite number above 0"),
+        (["--schedule", "shuffled"], "give its step log, RUN/steps.jsonl, as --log"),
+        (["--schedule", "ptgs", "--tau", "0.5"], "--tau is 0.5"),
+        (["--group-size", "1"], "--group-size is 1"),
+        (["--learning-rate", "inf"], "--learning-rate is inf: it must be a finite number"),
+        (["--kl-weight", "inf"], "--kl-weight is inf: it must be a finite number"),
+        (["--parser", "exact"], "--parser is 'exact', but the prompt format words"),
+        (["--tau", "1.2"], "--tau is only with the schedule ptgs, here it is fixed"),
+        (["--log", "steps.jsonl"], "--log is only with the schedule yoked or shuffled"),
+        (["--schedule", "yoked", "--log", "."], "no step log at .: it is a folder, give the file"),
+        (["--temperature", "0"], "--temperature is 0.0: it must be a finite number above 0"),
         (["--thinking"], "--thinking is a switch of chat templates"),
     ],
 )
@@ -105,10 +105,11 @@ def test_help_says_the_defaults_that_hold(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    for name in ("steps", "groups", "group-size", "minibatch", "rows-at-once", "max-new-tokens",
+    for name in ("steps", "groups", "group-size", "minibatch", "microbatch", "max-new-tokens",
                  "max-turns", "entropy-bonus", "kl-weight", "filter-mass"):  # fmt: skip
         (said,) = re.findall(rf"--{name} [A-Z_]+ [^-(]*\(default: ([^)]*)\)", told)
-        assert float(said) == getattr(defaults("grpo"), name.replace("-", "_"))
+        field = "rows_at_once" if name == "microbatch" else name.replace("-", "_")
+        assert float(said) == getattr(defaults("grpo"), field)
     for algorithm in ("grpo", "ppo"):
         assert f"{defaults(algorithm).learning_rate:.0e}".replace("e-0", "e-") in told
 
@@ -127,7 +128,7 @@ def test_a_count_that_is_none_says_what_it_takes(folder, tmp_path, capsys, optio
 
 @pytest.mark.parametrize("command", ["train", "collect"])
 def test_a_model_of_another_world_is_refused_by_a_word(folder, tmp_path, capsys, command):
-    words = ["--dialect", "words"]
+    words = ["--prompt-format", "words"]
     named = [str(folder), "desk"] if command == "train" else ["desk", str(folder)]
     assert main([command, *named, "-o", str(tmp_path), *words]) == 2
     assert "the model's vocabulary has no word" in capsys.readouterr().err

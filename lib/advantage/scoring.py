@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from lib import ROOT, generation
 from lib.advantage import attempts as attempt_files
 from lib.advantage import references
 from lib.advantage.forward_pass import token_scores
@@ -33,7 +32,7 @@ from lib.advantage.tokenize import (
     read_stored,
     read_text,
 )
-from lib.generation import models
+from lib.generation import open_model
 from lib.generation.logprobs import TOKENS_AT_ONCE, TOP_K
 from lib.rollouts.policies.local import fingerprint
 from lib.rollouts.prompts.prompt_formats import PromptFormat
@@ -44,8 +43,6 @@ from lib.trajectories.schema import Rollout
 
 AT_LEAST = 16_384
 """Tokens of the trajectories that are read before their scores are written."""
-PACKAGED = ROOT / "build" / "models"
-"""Where files of packaged models, and converted GGUF files, are kept."""
 
 
 def score(
@@ -102,10 +99,11 @@ def score(
 
     rollouts = attempt_files.read_attempts(paths)
     state = PartialState(cpu=not gpu, timeout=timedelta(days=365))
-    ours, tokenizer = _open(policy, state)
+    place = {"device": str(state.device), "alone": state.local_main_process_first}
+    ours, tokenizer = open_model(policy, **place)
     theirs, other_tokenizer = None, None
     if reference is not None:
-        theirs, other_tokenizer = _open(reference, state)
+        theirs, other_tokenizer = open_model(reference, **place)
         check_same_tokens(tokenizer, other_tokenizer)
         if alpha:
             theirs = _merged(ours, theirs, alpha, **merging)
@@ -230,30 +228,20 @@ def _batches(trajectories: Iterator[Steps], tokens: int) -> Iterator[list[Steps]
         yield batch
 
 
-def _open(model: str | Path, state):
-    """Model and tokenizer, on the device of this process."""
-    if model in models.PACKAGED_MODELS:
-        model = models.find_model(model, PACKAGED)
-    with state.local_main_process_first():  # which converts a GGUF file that the others then find
-        opened = generation.load(model, cache=PACKAGED, device=str(state.device))
-    generation.limit_threads(opened[0])
-    return opened
-
-
 def _merging(reference, alpha, *, merge, density, seed) -> dict[str, Any]:
     """The options of merging, defaults filled in; raises ValueError for one without effect."""
     given = {"alpha": alpha or None, "merge": merge, "density": density, "seed": seed}
     for names, used, needed in (
-        (tuple(given), reference is not None, "a reference"),
-        (("merge", "density", "seed"), alpha, "an alpha above 0"),
-        (("density",), merge in ("ties", "dare"), "merge ties or dare"),
-        (("seed",), merge == "dare", "merge dare"),
+        (tuple(given), reference is not None, "a `reference`"),
+        (("merge", "density", "seed"), alpha, "an `alpha` above 0"),
+        (("density",), merge in ("ties", "dare"), "`merge` ties or dare"),
+        (("seed",), merge == "dare", "`merge` dare"),
     ):
         ignored = [name for name in names if given[name] is not None]
         if ignored and not used:
             raise ValueError(
-                f"{ignored[0]} is only for scoring with {needed}, and would be ignored: add that, "
-                "or leave it out"
+                f"`{ignored[0]}` is only for scoring with {needed}, and would be ignored: add "
+                "that, or leave it out"
             )
     return {
         "merge": merge or "linear",

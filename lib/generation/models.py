@@ -9,6 +9,7 @@ import importlib.util
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -35,19 +36,22 @@ class MissingModel(FileNotFoundError):
 
 
 def open_model(
-    name: str | Path, *, device: str = "cpu", alone: AbstractContextManager | None = None
+    name: str | Path,
+    *,
+    device: str = "cpu",
+    alone: Callable[[], AbstractContextManager] = nullcontext,
 ):
     """The model of a packaged name, a folder or a .gguf file, and its tokenizer, ready to run.
 
     device : where it runs, such as "cpu" or "cuda:0".
-    alone : entered while files are read and converted. Of processes that start together, one
-        converts a GGUF file before the others look for it: `local_main_process_first()` of
-        accelerate's `PartialState`.
+    alone : makes the context in which files are read and converted. With
+        `local_main_process_first` of accelerate's `PartialState`, one of several processes converts
+        a GGUF file before the others look for it.
 
     Raises MissingModel, and what `load` raises.
     """
     path = find_model(name) if name in PACKAGED_MODELS else name
-    with alone or nullcontext():
+    with alone():
         model, tokenizer = load(path, cache=CACHE, device=device)
     limit_threads(model)
     return model, tokenizer

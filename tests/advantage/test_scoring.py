@@ -35,7 +35,7 @@ def run(file, tmp_path):
     [
         ({}, []),
         ({"alpha": 0.5, "merge": "ties"}, ["--alpha", "0.5", "--merge", "ties"]),
-        ({"prompt_format": WordLanguage()}, ["--tokens", "text", "--dialect", "words"]),
+        ({"prompt_format": WordLanguage()}, ["--prompt-format", "words"]),
     ],
 )
 def test_the_function_writes_what_the_command_writes(run, file, tmp_path, options, arguments):
@@ -53,10 +53,10 @@ def test_the_function_writes_what_the_command_writes(run, file, tmp_path, option
     ("options", "needed"),
     [
         ({"seams": "cut"}, "give a prompt_format"),
-        ({"merge": "ties"}, "merge is only for scoring with an alpha above 0"),
-        ({"alpha": 0.5, "density": 0.1}, "density is only for scoring with merge ties or dare"),
-        ({"alpha": 0.5, "seed": 0}, "seed is only for scoring with merge dare"),
-        ({"reference": None, "alpha": 0.5}, "alpha is only for scoring with a reference"),
+        ({"merge": "ties"}, "`merge` is only for scoring with an `alpha` above 0"),
+        ({"alpha": 0.5, "density": 0.1}, "`density` is only for scoring with `merge` ties or dare"),
+        ({"alpha": 0.5, "seed": 0}, "`seed` is only for scoring with `merge` dare"),
+        ({"reference": None, "alpha": 0.5}, "`alpha` is only for scoring with a `reference`"),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(run, tmp_path, options, needed):

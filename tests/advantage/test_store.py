@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import lib
+import lib.generation.models
 from lib.__main__ import main
 from lib.advantage import read_stored, token_scores
 from lib.advantage.scoring import score_into
@@ -232,8 +232,8 @@ def test_a_folder_without_rollouts_is_named(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "needed"),
     [
-        (["--dialect", "words"], "--dialect is only for scoring with --tokens text"),
-        (["--seams", "cut"], "--seams is only for scoring with --tokens text"),
+        (["--thinking"], "--thinking is only for scoring with a --prompt-format"),
+        (["--seams", "cut"], "--seams is only for scoring with a --prompt-format"),
         (["--merge", "ties"], "--merge is only for scoring with an --alpha above 0"),
         (["--alpha", "0.5", "--density", "0.1"], "--density is only for scoring with --merge ties"),
         (["--alpha", "0.5", "--seed", "0"], "--seed is only for scoring with --merge dare"),
@@ -250,7 +250,7 @@ def test_options_that_would_be_ignored_are_refused(file, tmp_path, capsys, optio
 )
 def test_without_a_reference_nothing_is_merged(file, tmp_path, capsys, option):
     assert main(command(file, tmp_path / "scores", "--policy-only", *option, reference=False)) == 2
-    assert f"{option[0]} is only for scoring with --reference DIR" in capsys.readouterr().err
+    assert f"{option[0]} is only for scoring with a --reference" in capsys.readouterr().err
 
 
 def test_a_reference_beside_policy_only_is_refused(file, tmp_path, capsys):
@@ -290,10 +290,10 @@ def test_models_are_loaded_where_they_are_to_run(file, tmp_path, monkeypatch, op
         loaded.append(device)
         return real(path, **options)
 
-    real = lib.generation.load
+    real = lib.generation.models.load
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("accelerate.PartialState", Process)
-    monkeypatch.setattr("lib.generation.load", load)
+    monkeypatch.setattr("lib.generation.models.load", load)
     assert main(command(file, tmp_path / "scores", *option)) == 0
     assert loaded == [device] * 2
 
@@ -303,15 +303,15 @@ def test_words_that_the_model_has_not_are_refused(rollouts, tmp_path, capsys):
     said = [replace(one, content="[ shove left ]") for one in rollouts[0].messages]
     with RolloutWriter(path) as out:
         out.write(replace(rollouts[0], messages=said, turns=()))
-    text = ["--tokens", "text", "--dialect", "words"]
+    text = ["--prompt-format", "words"]
     assert main(command(path, tmp_path / "scores", *text)) == 2
     assert "the model's vocabulary has no word 'shove'" in capsys.readouterr().err
 
 
 def test_another_prompt_format_than_the_manifest_tells_of_is_refused(file, tmp_path, capsys):
     (tmp_path / "manifest.json").write_text('{"policy.dialect": "words"}')
-    assert main(command(file, tmp_path / "scores", "--tokens", "text")) == 2
-    assert "was collected with the dialect words, and is to be read in harness" in (
+    assert main(command(file, tmp_path / "scores", "--prompt-format", "harness")) == 2
+    assert "was collected with the prompt format words, and would be read in harness" in (
         capsys.readouterr().err
     )
 
@@ -320,7 +320,7 @@ def test_another_prompt_format_than_the_manifest_tells_of_is_refused(file, tmp_p
 def test_a_prompt_format_that_the_model_does_not_know_is_refused(
     file, tmp_path, capsys, prompt_format
 ):
-    text = ["--tokens", "text", "--dialect", prompt_format]
+    text = ["--prompt-format", prompt_format]
     assert main(command(file, tmp_path / "scores", *text)) == 2
     assert "tokens of a prompt are unknown to the model: speak to it" in capsys.readouterr().err
     assert not (tmp_path / "scores").exists()
@@ -357,7 +357,7 @@ def test_two_processes_give_what_one_gives(file, whole, tmp_path):
 def test_ids_that_another_tokenizer_gave_are_refused(file, tmp_path, capsys):
     (file.parent / "manifest.json").write_text('{"policy.tokenizer": "another"}')
     assert main(command(file, tmp_path / "scores")) == 2
-    assert "are another tokenizer's than that of --policy" in capsys.readouterr().err
+    assert "are from another tokenizer than that of the policy" in capsys.readouterr().err
 
 
 def test_a_policy_that_is_its_own_reference_is_told(file, tmp_path):

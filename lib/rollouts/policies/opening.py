@@ -4,8 +4,8 @@
 settings of the policy will be, as far as that needs no model, for `lib.rollouts.collection.check`.
 """
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ def open_policy(
     sampling: Mapping[str, Any] | None = None,
     context: int | None = None,
     device: str = "cpu",
-    alone: AbstractContextManager | None = None,
+    alone: Callable[[], AbstractContextManager] = nullcontext,
     server: str | None = None,
     **server_options: Any,
 ) -> Policy:
