@@ -3,9 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lib.advantage import selection as selectors
-from lib.lab import plan
-from lib.lab.scored import MERGES
+from lib.lab import plan, scores
 
 POLICY = plan.Run(environment="sokoban", algorithm="grpo", method="fixed", seed=0)
 
@@ -37,7 +35,7 @@ def table(tasks=12, attempts=4, *, right=True):
                     "decisive": pd.NA if passed else 1,
                     "reward model": float(passed),
                     **dict.fromkeys(("earlier", "half"), 0.0),
-                    **dict.fromkeys(MERGES, 0.0),
+                    **dict.fromkeys(scores.MERGES, 0.0),
                     "labels": 100,
                     "by": POLICY.name,
                     **POLICY.settings(),
@@ -47,5 +45,5 @@ def table(tasks=12, attempts=4, *, right=True):
     return made.astype({"passed": "boolean", "decisive": "Int8"})
 
 
-def cell(**more):
-    return selectors.cells(table(**more))[0]
+def setting(**options):
+    return scores.settings(table(**options))[0]

@@ -5,39 +5,39 @@ import json
 import numpy as np
 import pytest
 
-from lib import ROOT
-from lib.advantage import selection as selectors
+from lib import ROOT, claims
+from lib.advantage import attribution, store
 from lib.claims import MIME
-from lib.lab import plan, results
+from lib.lab import plan, scores
+from lib.lab.attribution import decisive_steps
 from lib.reporting.notebook_parameters import known_parameters
 
 FIRST, SECOND = (
     ROOT / "notebooks" / f"{name}.ipynb"
     for name in ("05_progress_advantage", "07_failure_attribution")
 )
-TABLE = results.read("scores")
-CELLS = selectors.cells(TABLE)
+SETTINGS = scores.settings(store.read_table(plan.DATA))
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.label)
-def test_every_cell_has_all_tasks_and_attempts(cell):
-    assert len(cell.table) + cell.left_out == plan.TASKS * plan.SCORED_ATTEMPTS
-    assert len(np.unique(cell.tasks)) == plan.TASKS
-    assert (cell.scored.policy <= 0).all()
-    assert (cell.scored.policy_top <= 0).all()
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.label)
+def test_every_setting_has_all_tasks_and_attempts(setting):
+    assert len(setting.table) + setting.left_out == plan.TASKS * plan.SCORED_ATTEMPTS
+    assert len(np.unique(setting.tasks)) == plan.TASKS
+    assert (setting.scored.policy <= 0).all()
+    assert (setting.scored.policy_top <= 0).all()
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.label)
-def test_only_failures_of_sokoban_have_a_decisive_step(cell):
-    known = cell.table["decisive"].notna()
-    expected = ~cell.table["passed"].astype(bool) & (cell.world == "sokoban")
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.label)
+def test_only_failures_of_sokoban_have_a_decisive_step(setting):
+    known = setting.table["decisive"].notna()
+    expected = ~setting.table["passed"].astype(bool) & setting.label.startswith("sokoban")
     assert (known == expected).all()
-    assert (cell.table["decisive"] < cell.table["turns"]).fillna(True).all()
+    assert (setting.table["decisive"] < setting.table["turns"]).fillna(True).all()
 
 
 def test_what_is_scored_was_planned():
     planned = {(one.policy.name, one.attempts_by.name) for one in plan.SCORES}
-    assert {(cell.policy.name, cell.by) for cell in CELLS} <= planned
+    assert {(setting.policy, setting.attempt_set) for setting in SETTINGS} <= planned
 
 
 @pytest.mark.parametrize("notebook", [FIRST, SECOND], ids=lambda path: path.stem)
@@ -51,12 +51,24 @@ def saved_claims(notebook):
     return [claim for one in outputs for claim in one.get("data", {}).get(MIME, [])]
 
 
-def test_the_saved_verdicts_are_about_every_usual_cell():
-    usual = [
-        cell.label for cell in CELLS if cell.policy.method == "fixed" and "of" not in cell.sampler
-    ]
+PRIMARY = scores.primary(scores.main_settings(SETTINGS))
+
+
+def test_the_saved_verdicts_are_about_every_primary_setting():
     about = [claim["claim"].partition(": ")[2] for claim in saved_claims(FIRST)]
-    assert list(dict.fromkeys(about)) == usual
+    assert list(dict.fromkeys(about)) == [setting.label for setting in PRIMARY]
+
+
+def test_the_saved_verdicts_on_selection_follow_from_the_scores():
+    rows = claims.advantage_claims(PRIMARY[:1]).frame().to_dict("records")
+    assert rows == saved_claims(FIRST)[: len(rows)]
+
+
+def test_the_saved_verdicts_on_the_decisive_step_follow_from_the_scores():
+    (setting,) = (one for one in PRIMARY if one.label == "sokoban: base")
+    table = attribution.compare_attempts(setting, decisive_steps(setting))
+    rows = claims.attribution_claims({setting.label: table}).frame().to_dict("records")
+    assert rows[0] in saved_claims(SECOND)
 
 
 def test_who_and_when_is_not_claimed_without_a_pair():

@@ -182,7 +182,7 @@ def make_scores(scores: Scores) -> None:
         "earlier": base_folder(scores.earlier),
         "half": half_trained(scores.policy),
     }
-    folders = {"sampler": _folder(scores.attempts_by), "policy": _folder(scores.policy)}
+    folders = {"attempts_by": _folder(scores.attempts_by), "policy": _folder(scores.policy)}
     found = scoring.run(scores, BUILD / scores.name, **folders, bases=bases)
     columns = scores.policy.settings() | {"by": scores.attempts_by.name}
     write_table(found.assign(**columns), BUILD / scores.name / "scores.parquet")

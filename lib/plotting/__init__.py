@@ -45,6 +45,7 @@ from lib.plotting.style import (
     as_text,
     not_run,
     panels,
+    shared_legend,
     use_house_style,
 )
 from lib.plotting.tempering import (
@@ -104,5 +105,6 @@ __all__ = [
     "plot_training",
     "plot_transcript",
     "selector_legend",
+    "shared_legend",
     "use_house_style",
 ]

@@ -77,6 +77,15 @@ def panels(
     return figure, list(axes.flat[: len(titles)])
 
 
+def shared_legend(figure: Figure, axes: Sequence[Axes], columns: int) -> None:
+    """One legend below the figure, of the first panel, in place of those of the panels."""
+    for ax in axes:
+        if ax.get_legend() is not None:
+            ax.get_legend().remove()
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
 def budget_axis(ax, K) -> None:
     """Attempts 1 to K, ticked by powers of two."""
     ax.set_xscale("log", base=2)

@@ -1,46 +1,12 @@
-"""Failure attribution: exact decisive steps, rules and guesses."""
+"""Failure attribution: rules and guesses against the decisive steps."""
 
 import numpy as np
 import pytest
 
-from lib import claims, metrics
+from lib import metrics
 from lib.advantage import attribution
-from lib.envs.sokoban import Sokoban
-from lib.trajectories.schema import Message
+from lib.lab.attribution import decisive_steps
 from tests import scored_attempts
-
-WORLD = Sokoban("test", 8)
-
-
-def solution(task):
-    episode, replies = WORLD.reset(task, 0), []
-    while not episode.done:
-        replies.append(WORLD.oracle(episode))
-        episode.step(replies[-1])
-    return replies
-
-
-@pytest.mark.parametrize("task", WORLD.tasks())
-def test_a_solved_level_has_no_decisive_step(task):
-    assert WORLD.decisive_step(task, solution(task)) is None
-
-
-@pytest.mark.parametrize("task", WORLD.tasks())
-def test_idling_is_decisive_when_a_solution_no_longer_fits(task):
-    level = WORLD.level(task)
-    turns_needed = -(-level.distance[level.start] // 2)
-    idle = [Message("assistant", "")] * 5
-    assert WORLD.decisive_step(task, idle) == 5 - turns_needed
-
-
-def test_what_comes_after_the_decisive_step_does_not_matter():
-    task = WORLD.tasks()[0]
-    spare = 5 - len(solution(task))
-    replies = [*[Message("assistant", "")] * (spare + 1), *solution(task)][:5]
-    assert WORLD.decisive_step(task, replies) == spare
-
-
-# ---------------------------------------------------------------------------- rules and guesses
 
 
 def test_scores_and_guesses_are_compared_on_the_same_failures():
@@ -85,10 +51,10 @@ def test_a_score_that_is_a_guess_in_disguise_is_told():
     row = like.loc["log-prob", "lowest running sum"]
     assert (row["like"], row["alike"]) == ("last step", 1)
     assert like.loc[("log-prob", "sharpest drop"), "alike"] < 1
-    said = attribution.in_words(table)
-    assert "log-prob by lowest running sum = last step" in said
-    assert "The best of the other 5: log-prob by sharpest drop, right in 100% of 2 failures" in said
-    assert "the best guess, last step, right in 50%" in said
+    text = attribution.in_words(table)
+    assert "log-prob by lowest running sum = last step" in text
+    assert "The best of the other 5: log-prob by sharpest drop, right in 100% of 2 failures" in text
+    assert "the best guess, last step, right in 50%" in text
 
 
 @pytest.mark.parametrize(("right", "told"), [(True, "better"), (False, "worse")])
@@ -99,8 +65,8 @@ def test_the_result_in_words_follows_the_interval_of_the_lead(right, told):
         row[step] = -1.0 if right else 1.0
     lengths = [[9 if step == i else 1 for i in range(3)] for step in decisive]
     lengths = [[1, 1, 1]] * 60 if right else lengths
-    said = attribution.in_words(attribution.compare({"x": wrong}, lengths, decisive, n_boot=100))
-    assert f"it is {told} than the best guess" in said
+    text = attribution.in_words(attribution.compare({"x": wrong}, lengths, decisive, n_boot=100))
+    assert f"it is {told} than the best guess" in text
 
 
 def test_worse_than_chance_at_the_decisive_step_is_said():
@@ -117,38 +83,14 @@ def test_logs_without_scores_are_said_to_have_none():
     assert attribution.in_words(table) == "no score names a step here"
 
 
-def test_the_decisive_step_of_the_lab_is_found_where_the_advantage_falls():
-    cell = scored_attempts.cell()
-    found = attribution.in_sokoban(cell, n_boot=100).set_index(["scorer", "rule"])["accuracy"]
+def test_the_decisive_step_is_found_where_the_advantage_falls():
+    setting = scored_attempts.setting()
+    decisive = decisive_steps(setting)
+    table = attribution.compare_attempts(setting, decisive, n_boot=100)
+    accuracy = table.set_index(["scorer", "rule"])["accuracy"]
     for rule in ("lowest score", "sharpest drop"):
-        assert found["progress advantage", rule] == 1
-    assert found["last step", attribution.GUESS] == 0
-    assert attribution.lower_at_decisive(cell, n_boot=100)["progress advantage"].value == 1
-    assert attribution.lower_at_decisive(cell, n_boot=100)["policy log-prob"].value == 0.5
-
-
-def test_failures_of_a_task_are_resampled_together():
-    predicted, actual = np.repeat([0, 1], 50), np.zeros(100, int)
-    tasks = np.repeat(np.arange(20), 5)
-    alone = metrics.attribution(predicted, actual, n_boot=500).accuracy
-    together = metrics.attribution(predicted, actual, tasks=tasks, n_boot=500).accuracy
-    assert alone.value == together.value == 0.5
-    assert together.high - together.low > 1.5 * (alone.high - alone.low)
-
-
-def test_a_lead_over_a_rival_meets_the_same_resamples():
-    actual, rival = np.zeros(100, int), np.repeat([0, 1], 50)
-    lead = metrics.attribution_lead(rival, rival, actual, n_boot=200)
-    assert lead == (0, 0, 0)
-    lead = metrics.attribution_lead([0] * 100, rival, actual, n_boot=500)
-    assert lead.value == 0.5
-    assert 0.35 < lead.low < lead.high < 0.65
-    with pytest.warns(UserWarning, match="both name a step of no trajectory"):
-        assert np.isnan(metrics.attribution_lead([None], [0], [0]).value)
-
-
-def test_the_claim_is_not_tested_without_a_pair():
-    table = attribution.compare({"log-prob": [[0, -1]]}, [[1, 1]], [1], n_boot=0)
-    (claim,) = claims.attribution_claims({"logs": table})
-    assert claim.verdict == "not tested here"
-    assert "--reference" in claim.why
+        assert accuracy["progress advantage", rule] == 1
+    assert accuracy["last step", attribution.GUESS] == 0
+    lower = attribution.lower_at_decisive(setting, decisive, n_boot=100)
+    assert lower["progress advantage"].value == 1
+    assert lower["policy log-prob"].value == 0.5

@@ -1,0 +1,207 @@
+"""Tables and sentences for people on the selection of attempts and on failure attribution."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from lib import metrics
+from lib.advantage import aggregation_choice, selection
+from lib.advantage.scored_attempts import ScoredAttempts
+from lib.metrics.formatting import with_interval
+
+
+def settings_table(settings: Sequence[ScoredAttempts]) -> pd.DataFrame:
+    """A row for each setting: its tasks and attempts, pass@1, and the turns of both outcomes."""
+    rows = []
+    for one in settings:
+        row = {
+            "attempts of": one.label,
+            "tasks": len(np.unique(one.tasks)),
+            "attempts": len(one.table),
+            "left out": one.left_out,
+            "pass@1": f"{one.passed.mean():.3f}",
+            "turns, passed": f"{one.scored.steps[one.passed == 1].mean():.2f}",
+            "turns, failed": f"{one.scored.steps[one.passed == 0].mean():.2f}",
+        }
+        if "labels" in one.table:
+            row["labels of the reward model"] = int(one.table["labels"].iloc[0])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def success_table(picks: pd.DataFrame, k: int) -> pd.DataFrame:
+    """Success of the best of k: selectors as rows, settings as columns; last pass@1 and pass@k.
+
+    picks: tables of `selection.pick_table`, with the column `attempts`, the label of the setting.
+    """
+    picks = picks[picks["k"] == k]
+    table = _wide(picks, "success", ["selector", "attempts"], 3)
+    limits = picks[picks["selector"] == selection.PROGRESS].set_index("attempts")
+    for name, measure in (("pass@1", "accuracy"), ("oracle: pass@k", "coverage")):
+        table.loc[name] = limits[measure].map(with_interval)
+    return table
+
+
+def share_table(picks: pd.DataFrame, selectors: Sequence[str]) -> pd.DataFrame:
+    """Share of the gain cashed in: settings and budgets as rows, selectors as columns.
+
+    picks: as in `success_table`.
+    """
+    picks = picks[picks["selector"].isin(selectors)]
+    return _wide(picks, "share", ["attempts", "k", "selector"], 2)
+
+
+def _wide(picks: pd.DataFrame, measure: str, axes: Sequence[str], digits: int) -> pd.DataFrame:
+    """A measure as text, the last of `axes` as columns."""
+    text = picks[measure].map(lambda band: with_interval(band, digits))
+    series = picks.assign(text=text).set_index(list(axes))["text"]
+    return series.unstack(axes[-1], sort=False).rename_axis(columns=None)  # noqa: PD010
+
+
+def gains_table(picks: pd.DataFrame, k: int, settings: Sequence[ScoredAttempts]) -> pd.DataFrame:
+    """Best of k by progress advantage minus pass@1, in points and in percent of pass@1.
+
+    picks: as in `success_table`. A row for each of these settings.
+    """
+    ours = picks[(picks["k"] == k) & (picks["selector"] == selection.PROGRESS)]
+    ours = ours.set_index("attempts").loc[[one.label for one in settings]]
+    table = ours[["success", "accuracy"]].map(lambda band: band.value)
+    points = table["success"] - table["accuracy"]
+    return table.assign(points=100 * points, percent=100 * points / table["accuracy"]).rename(
+        columns={"accuracy": "pass@1"}
+    )
+
+
+def spearman_table(settings: Sequence[ScoredAttempts], n_boot: int, seed: int) -> pd.DataFrame:
+    """Rank correlation of progress advantage with success: settings as rows, strata as columns."""
+    rows = []
+    for one in settings:
+        score = selection.selectors(one, seed)[selection.PROGRESS]
+        row = {"Spearman with success": one.label}
+        for compared, strata in one.strata.items():
+            band = metrics.spearman_band(
+                score, one.passed, one.tasks, strata=strata, n_boot=n_boot, rng=seed
+            )
+            row[compared] = with_interval(band, 2)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def halves_table(
+    settings: Sequence[ScoredAttempts], k: int, n_boot: int, seed: int
+) -> pd.DataFrame:
+    """`chosen_on_half` of every setting, its gain as text beside its ends `low` and `high`."""
+    table = pd.concat(
+        aggregation_choice.chosen_on_half(one, k, n_boot, seed).assign(attempts=one.label)
+        for one in settings
+    )
+    bands = table[["gain", "low", "high"]].to_numpy()
+    table["gain over pass@1"] = [with_interval(metrics.Band(*band)) for band in bands]
+    names = {"there": "on its own half", "success": "on the other half"}
+    first = ["attempts", "kind", "aggregation", "there", "success", "pass@1", "gain over pass@1"]
+    return table[[*first, "low", "high"]].rename(columns=names)
+
+
+def reference_table(
+    settings: Sequence[ScoredAttempts], k: int, n_boot: int, seed: int
+) -> pd.DataFrame:
+    """Best of k and AUROC against each reference: settings as columns."""
+    columns = {}
+    for one in settings:
+        column = columns[one.label] = {}
+        scores = selection.by_reference(one)
+        for name, score in scores.items():
+            picked = selection.select(one, score, [k], n_boot, seed)
+            success = metrics.Band(*(float(part[0]) for part in picked.success))
+            column[f"best of {k}", name] = with_interval(success, 2)
+        for compared, strata in one.strata.items():
+            for name, score in scores.items():
+                band = metrics.auroc_band(
+                    score, one.passed, one.tasks, strata=strata, n_boot=n_boot, rng=seed
+                )
+                column[f"AUROC, {compared}", name] = with_interval(band, 2)
+    return pd.DataFrame(columns)
+
+
+def attribution_table(tables: Mapping[str, pd.DataFrame], what: str) -> pd.DataFrame:
+    """Accuracy, distance and the most similar guess as text, a row for each scorer and rule.
+
+    tables: label -> table of `attribution.compare`.  what: the column that gets the labels.
+    """
+    shown = []
+    for label, rows in tables.items():
+        table = rows[["scorer", "rule"]].copy()
+        for measure in ("accuracy", "distance"):
+            bands = rows[[measure, f"{measure}_low", f"{measure}_high"]].to_numpy()
+            table[measure] = [with_interval(metrics.Band(*band), 2) for band in bands]
+        if "like" in rows:
+            alike = rows["alike"].map("{:.0%}".format)
+            table["most like"] = (rows["like"] + ", " + alike).where(rows["like"].notna(), "")
+        counts = {"failures": rows["counted"], "unpredicted": rows["unpredicted"]}
+        shown.append(table.assign(**counts, **{what: label}))
+    return pd.concat(shown, ignore_index=True)
+
+
+def in_settings(labels: Sequence[str], settings: Sequence[ScoredAttempts]) -> str:
+    """How many of the settings these labels are of, and of how many sets of attempts."""
+    sets = {one.label: one.attempt_set for one in settings}
+    return f"{len(labels)} of {len(settings)} settings ({len({sets[one] for one in labels})} sets)"
+
+
+def sides_in_words(rows: pd.DataFrame, bound: float, settings: Sequence[ScoredAttempts]) -> str:
+    """In how many settings an interval lies above a half, and in how many below it.
+
+    rows: attempts (labels of settings), low, high.  bound: a half, or another number.
+    """
+    sides = (rows.loc[side, "attempts"] for side in (rows["low"] > bound, rows["high"] < bound))
+    above, below = (in_settings(labels, settings) for labels in sides)
+    return f"above {'a half' if bound == 0.5 else bound} in {above}, below it in {below}"
+
+
+def standings_in_words(
+    standings: pd.DataFrame, k: int, settings: Sequence[ScoredAttempts]
+) -> list[str]:
+    """A sentence for each row of `selection.standings`, over these settings."""
+    sets = {one.attempt_set for one in settings}
+    return [
+        f"Best of {k} by progress advantage against {other}: better in {row['better']} of "
+        f"{len(settings)} settings ({row['better_sets']} of {len(sets)} sets), worse in "
+        f"{row['worse']} ({row['worse_sets']}), not told apart in {row['neither']}"
+        for other, row in standings.iterrows()
+    ]
+
+
+def references_in_words(
+    settings: Sequence[ScoredAttempts], k: int, n_boot: int, seed: int
+) -> list[str]:
+    """A sentence for each reference beside the base: in how many settings it picks better."""
+    leads: dict[str, dict[str, metrics.Band]] = {}
+    for one in settings:
+        picked = {
+            name: selection.select(one, score, [k], n_boot, seed)
+            for name, score in selection.by_reference(one).items()
+        }
+        for name in picked.keys() - {"base"}:
+            leads.setdefault(name, {})[one.label] = selection.lead(picked[name], picked["base"], k)
+    lines = []
+    for name in dict.fromkeys(name for one in settings for name in one.other_references):
+        better = [label for label, band in leads[name].items() if band.low > 0]
+        worse = [label for label, band in leads[name].items() if band.high < 0]
+        lines.append(
+            f"Best of {k} against {name} instead of the base: better in "
+            f"{in_settings(better, settings)}, worse in {in_settings(worse, settings)}"
+        )
+    return lines
+
+
+def preferences_in_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """A sentence for each score: its mean over a success and over a failure, and which is higher.
+
+    means: name of the score -> "success" and "failure" -> mean.
+    """
+    return [
+        f"{name}: {mean['success']:+.2f} for the success, {mean['failure']:+.2f} for the failure, "
+        f"so it prefers the {max(mean, key=mean.get)}"
+        for name, mean in means.items()
+    ]
