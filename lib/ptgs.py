@@ -1,23 +1,32 @@
 """Posterior-tempered group sampling (PTGS): a sampling temperature for each training task.
 
-The sampler keeps what it has seen of each task as a discounted posterior over its success rate,
-draws one rate from it, and samples the task's group hot if the draw says hard and cold if it says
-easy (arXiv 2610.01509). At step t of T:
+PTGS keeps a discounted posterior over the success rate of each task, draws a rate from it, and
+samples the task's group of rollouts at a high temperature if the drawn rate is low, at a low one if
+it is high (arXiv 2610.01509). At step t of T, for a task with discounted counts s of successes and
+f of failures, both 0 at first:
 
     pivot        p~ = p_start (p_end / p_start)^(t / T)
     posterior    Beta(2 p~ + s, 2 (1 - p~) + f)
-    temperature  T_x = T_ref tau^h,  h = (p~ - p^) / p~  or, above the pivot,  (p~ - p^) / (1 - p~)
+    draw         p^ from the posterior, once for each group
+    temperature  T_x = T_ref tau^h,  h = (p~ - p^) / p~        if p^ <= p~
+                                     h = (p~ - p^) / (1 - p~)  otherwise
     update       s <- gamma s + successes,  f <- gamma f + failures
 
-A trainer of any kind calls, at each step,
+So T_x is from T_ref / tau to T_ref tau, and T_ref at the pivot. A trainer of any kind makes four
+calls in each step:
 
-    sampler.set_progress(step, total)
-    temperatures = sampler.assign(tasks)             # one a group, before its rollouts
-    heat = sampler.per_row(task_of_each_row)         # for sampling, and for every log-prob
-    sampler.observe(task_of_each_row, passed)        # every group, before any filter
+>>> ptgs, tasks = PTGS(), ["maze-1", "maze-2"]
+>>> rows = ["maze-1", "maze-1", "maze-2", "maze-2"]  # the task of each rollout
+>>> ptgs.set_progress(1, 200)
+>>> temperatures = ptgs.assign(tasks)  # one for each group, before its rollouts
+>>> ptgs.per_row(rows).shape  # for the sampling, and for every log-prob of the update
+(4,)
+>>> ptgs.observe(rows, [True, False, False, None])  # all groups, before any is filtered out
+>>> ptgs.counts
+{'maze-1': (1.0, 1.0), 'maze-2': (0.0, 1.0)}
 
-Only numpy is needed. Tasks are named by ids that recur, strings or whole numbers, never by the
-text of a prompt.
+This file needs numpy alone. Tasks are named by ids that recur, strings or whole numbers, never by
+the text of a prompt.
 """
 
 import math
@@ -35,7 +44,7 @@ PRIOR_MASS = 2.0
 
 
 class MissingTemperature(LookupError):
-    """A row whose task was given no temperature in this step."""
+    """A rollout whose task has no temperature in this step."""
 
 
 class PTGS:
@@ -43,10 +52,10 @@ class PTGS:
 
     Parameters
     ----------
-    tau : largest ratio of a temperature to ``t_ref``, at least 1; 1 leaves all at ``t_ref``.
-    gamma : what a count is worth one update later, in (0, 1].
+    tau : largest ratio of a temperature to ``t_ref``, at least 1; with 1 all are ``t_ref``.
+    gamma : weight that a count keeps at each update of its task, in (0, 1].
     t_ref : temperature of a task whose drawn success rate is the pivot.
-    pivot_start, pivot_end : the success rate in the middle, at the beginning and end of training.
+    pivot_start, pivot_end : the pivot at the beginning and at the end of training, in (0, 1).
     seed : of the draws.
     """
 
@@ -81,12 +90,12 @@ class PTGS:
 
     @property
     def pivot(self) -> float:
-        """The success rate that is sampled at ``t_ref`` now."""
+        """The success rate p~ whose temperature is ``t_ref`` at the current step."""
         return self.pivot_start * (self.pivot_end / self.pivot_start) ** self.progress
 
     def set_progress(self, step: int, total: int) -> None:
-        """Begin step ``step`` of ``total``, counted from 1; before it the pivot is at its start."""
-        if not all(isinstance(one, Real) for one in (step, total)) or not (
+        """Begin a step of ``total``, counted from 1; at step 0 the pivot is at its start."""
+        if not all(isinstance(number, Real) for number in (step, total)) or not (
             0 <= step <= total and 1 <= total < math.inf
         ):
             raise ValueError(f"step {step} of {total}: expected 1 to the total, at least 1")
@@ -98,7 +107,7 @@ class PTGS:
         pivot = self.pivot
         return PRIOR_MASS * pivot + successes, PRIOR_MASS * (1 - pivot) + failures
 
-    def heat(self, rate: float) -> float:
+    def temperature_at(self, rate: float) -> float:
         """The temperature of a task whose success rate is ``rate``, in [t_ref / tau, t_ref tau]."""
         if not 0 <= rate <= 1:
             raise ValueError(f"the success rate is {rate}: expected a number from 0 to 1")
@@ -107,12 +116,12 @@ class PTGS:
         return self.t_ref * self.tau**exponent
 
     def temperature(self, key: TaskId) -> float:
-        """Draw a success rate of the task from its posterior; the temperature that goes with it."""
-        return self.heat(float(self.generator.beta(*self.posterior(key))))
+        """Draw a success rate of the task from its posterior; the temperature at that rate."""
+        return self.temperature_at(float(self.generator.beta(*self.posterior(key))))
 
     def update(self, key: TaskId, successes: int, rollouts: int) -> None:
-        """Count the outcomes of one group of the task; missing ones are in neither number."""
-        counted = all(isinstance(one, Real) and one == one // 1 for one in (successes, rollouts))
+        """Count the outcomes of one group of the task; neither number includes missing ones."""
+        counted = all(isinstance(n, Real) and n == n // 1 for n in (successes, rollouts))
         if not counted or not 0 <= successes <= rollouts < math.inf:
             raise ValueError(
                 f"task {key!r}: {successes!r} successes of {rollouts!r} rollouts: expected two "
@@ -125,9 +134,9 @@ class PTGS:
     # ---------------------------------------------------------------------- hooks of a trainer
 
     def assign(self, keys: Sequence[TaskId]) -> list[float]:
-        """One temperature for each group of this step; those of the last step are forgotten.
+        """Draw a temperature for each group of this step, and forget those of the last step.
 
-        Raises ValueError for a task that comes twice, or whose id is no string or whole number.
+        Raises ValueError for a repeated task, or an id that is not a string or whole number.
         """
         keys = [_task_id(key) for key in keys]
         twice = next((key for key in keys if keys.count(key) > 1), None)
@@ -138,7 +147,7 @@ class PTGS:
 
     def per_row(self, keys: Iterable[TaskId]) -> np.ndarray:
         """The temperature of each row, from the task of each row, [rows]."""
-        keys = [_task_id(key) for key in keys]  # True and 1.0 would find what is kept of 1
+        keys = [_task_id(key) for key in keys]  # True and 1.0 would match the task 1
         missing = next((key for key in keys if key not in self.assigned), None)
         if missing is not None:
             raise MissingTemperature(
@@ -149,19 +158,19 @@ class PTGS:
         return np.array([self.assigned[key] for key in keys])
 
     def observe(self, keys: Sequence[TaskId], passed: Sequence[bool | float | None]) -> None:
-        """Count the outcomes of all rows, whichever the update will use.
+        """Count the outcomes of all rows, also of those that the policy's update does not use.
 
-        ``keys[i]`` is the task of row i and ``passed[i]`` whether it was solved, as a bool, 0 or 1;
-        None or NaN is missing and counts neither way, as does a group without any outcome. Raises
+        ``keys[i]`` is the task of row i and ``passed[i]`` whether it was solved, as a bool, 0 or 1.
+        None or NaN is missing and not counted; nor is a group without any outcome. Raises
         ValueError for any other value, before anything is counted.
         """
         if len(keys) != len(passed):
             raise ValueError(
-                f"{len(keys)} tasks and {len(passed)} outcomes: expected one of each a row"
+                f"{len(keys)} tasks and {len(passed)} outcomes: expected one of each for every row"
             )
         groups: dict[TaskId, list[bool]] = {}
-        for key, one in zip(keys, passed, strict=True):
-            outcome = _outcome(key, one)
+        for key, value in zip(keys, passed, strict=True):
+            outcome = _outcome(key, value)
             if outcome is not None:
                 groups.setdefault(_task_id(key), []).append(outcome)
         for key, outcomes in groups.items():
@@ -176,34 +185,33 @@ class PTGS:
         return {name: getattr(self, name) for name in names}
 
     def state(self) -> dict[str, Any]:
-        """All that it has become, as JSON values; :meth:`restore` goes on from it exactly."""
+        """The whole state as JSON values; after :meth:`restore` the draws continue exactly."""
         return {
             "settings": self.settings,
             "progress": self.progress,
-            # Pairs, since the names of a JSON object are strings and a task's id may be a number.
+            # Pairs, since JSON objects have strings as keys and the id of a task may be a number.
             "counts": [[key, list(pair)] for key, pair in self.counts.items()],
-            "assigned": [[key, heat] for key, heat in self.assigned.items()],
+            "assigned": [[key, value] for key, value in self.assigned.items()],
             "generator": self.generator.bit_generator.state,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Become the sampler that :meth:`state` was taken of; its settings must be the same.
+        """Take over a saved :meth:`state`, which must have the same settings.
 
-        Raises ValueError that names the setting, or what the state lacks; the sampler is then as
-        it was.
+        Raises ValueError that names a differing setting or a missing part, and changes nothing.
         """
         parts = ("settings", "progress", "counts", "assigned", "generator")
         lacking = [part for part in parts if not isinstance(state, Mapping) or part not in state]
         if lacking:
             raise ValueError(f"the saved state has no {', '.join(lacking)}: PTGS.state() makes one")
-        theirs = state["settings"] if isinstance(state["settings"], Mapping) else {}
+        saved = state["settings"] if isinstance(state["settings"], Mapping) else {}
         for name, value in self.settings.items():
-            if theirs.get(name) != value:
+            if saved.get(name) != value:
                 raise ValueError(
-                    f"the saved state has {name} = {theirs.get(name)!r}, this sampler {value!r}: "
+                    f"the saved state has {name} = {saved.get(name)!r}, this PTGS {value!r}: "
                     "make it with the settings it was saved with"
                 )
-        # All of it is read before any of it is taken over.
+        # Read everything first, so that a damaged state changes nothing.
         generator = np.random.default_rng(self.seed)
         try:
             progress = _within(float(state["progress"]), 0, 1)
@@ -212,12 +220,12 @@ class PTGS:
                 for key, (s, f) in _pairs(state["counts"])
             }
             assigned = {
-                _task_id(key): _within(float(heat), 0) for key, heat in _pairs(state["assigned"])
+                _task_id(key): _within(float(value), 0) for key, value in _pairs(state["assigned"])
             }
             generator.bit_generator.state = state["generator"]
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise ValueError(
-                f"the saved state is damaged ({error}): take a whole one, PTGS.state() makes it"
+                f"the saved state is damaged ({error}): expected one that PTGS.state() made"
             ) from error
         self.progress, self.counts, self.assigned = progress, counts, assigned
         self.generator = generator
@@ -231,13 +239,13 @@ def _task_id(key: Any) -> TaskId:
         return int(key)
     raise ValueError(
         f"task {key!r} is a {type(key).__name__}: a task's id must be a string or a whole number, "
-        "which a saved state keeps as it is"
+        "so that a saved state keeps it"
     )
 
 
 def _within(value: float, low: float, high: float = sys.float_info.max) -> float:
     if not low <= value <= high:
-        raise ValueError(f"it holds {value} where a number from {low} to {high:g} belongs")
+        raise ValueError(f"it has {value}, expected a number from {low} to {high:g}")
     return value
 
 
@@ -249,7 +257,7 @@ def _outcome(key: TaskId, value: Any) -> bool | None:
             return None
         if value in (0, 1):
             return bool(value)
-    except (TypeError, ValueError):  # nothing that compares to a number
+    except (TypeError, ValueError):  # a value that does not compare to a number
         pass
     raise ValueError(
         f"task {key!r} has the outcome {value!r}: expected True or 1, False or 0, or None or NaN "
@@ -272,15 +280,14 @@ def from_pilots(
 ) -> dict[TaskId, float]:
     """Temperatures for a frozen policy: one draw a task, from a few pilot rollouts of each.
 
-    ``pilots`` maps a task to its successes and rollouts, both whole; (0, 0) where there are none,
-    so that its temperature is drawn from the prior. A pilot without an outcome is in neither.
-    Raises ValueError that names the task whose counts are none.
+    ``pilots`` maps a task to the numbers of its successes and of its graded rollouts. With (0, 0)
+    the temperature is drawn from the prior. Raises ValueError that names a task with bad counts.
     """
-    sampler = PTGS(tau=tau, t_ref=t_ref, pivot_start=pivot, pivot_end=pivot, seed=seed)
+    ptgs = PTGS(tau=tau, t_ref=t_ref, pivot_start=pivot, pivot_end=pivot, seed=seed)
     if not isinstance(pilots, Mapping):
         raise ValueError(
-            f"the pilots are a {type(pilots).__name__}: expected a dictionary, task to (successes, "
-            "rollouts)"
+            f"the pilots are a {type(pilots).__name__}: expected a dictionary from tasks to "
+            "(successes, rollouts)"
         )
     for key, counts in pilots.items():
         try:
@@ -288,7 +295,7 @@ def from_pilots(
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"task {key!r} has the pilots {counts!r}: expected (successes, rollouts), (0, 0) "
-                "where there are none"
+                "without pilots"
             ) from error
-        sampler.update(key, successes, rollouts)
-    return dict(zip(pilots, sampler.assign(list(pilots)), strict=True))
+        ptgs.update(key, successes, rollouts)
+    return dict(zip(pilots, ptgs.assign(list(pilots)), strict=True))
