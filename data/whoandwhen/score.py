@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib import ROOT
-from lib.__main__ import main as command_line
-from lib.advantage import confidence, score_steps, step_values
-from lib.advantage.store import read_scores
+from lib import ROOT, advantage
+from lib.advantage import store
 from lib.envs.benchmarks.whoandwhen import SPLITS, as_rollout, read_logs
+from lib.rollouts.policies import PolicyError
+from lib.rollouts.prompts.prompt_formats import Plain
 from lib.trajectories.jsonl import RolloutWriter
 
 HERE = Path(__file__).parent
@@ -27,23 +27,20 @@ CONTEXT = 4096
 """Tokens that are read of a log, at most; steps past them have no score."""
 
 
-def score(logs, given, out: Path) -> int:
-    """Score the logs into a folder; the exit status of `python -m lib score`, which tells why."""
+def score(logs, given, out: Path) -> None:
+    """Score the logs into a folder."""
     file = out.parent / f"{out.name}.jsonl"
     file.unlink(missing_ok=True)
     with RolloutWriter(file) as writer:
         for log in logs:
             writer.write(as_rollout(log))
-    pair = ["--reference", given.reference] if given.reference else ["--policy-only"]
-    read = ["--tokens", "text", "--dialect", "plain", "--seams", "cut"]
-    more = ["--context", str(given.context), *(["--gpu"] if given.gpu else [])]
-    return command_line(
-        ["score", "--policy", given.policy, *pair, *read, *more, str(file), "-o", str(out)]
-    )
+    options = {"context": given.context, "gpu": given.gpu}
+    reading = {"prompt_format": Plain(), "seams": "cut"}
+    advantage.score([file], given.policy, given.reference, out, **reading, **options)
 
 
 def tabulate(logs, out: Path) -> pd.DataFrame:
-    """A row a step of every log, those that are not scored yet, or not as they are now, included.
+    """A row for each step of every log, also of those that are not scored as they are now.
 
     out: a folder of scores; those of other logs stay there unread.
     """
@@ -59,10 +56,10 @@ def tabulate(logs, out: Path) -> pd.DataFrame:
         for step, text in enumerate(log.texts)
     )
     try:
-        scored = read_scores(out, of=map(as_rollout, logs))
+        scored = store.read_scores(out, of=map(as_rollout, logs))
     except FileNotFoundError:  # guesses need lengths and labels alone
         return steps.assign(missing=None, **dict.fromkeys(("tokens", *SCORES), float("nan")))
-    found = pd.DataFrame(
+    scores = pd.DataFrame(
         {
             "split": [scored.keys[i][2] for i in scored.trajectory],
             "file": [scored.keys[i][3] for i in scored.trajectory],
@@ -71,11 +68,11 @@ def tabulate(logs, out: Path) -> pd.DataFrame:
             "tokens": scored.counts,
         }
     )
-    found["log-prob"] = step_values(scored, scored.policy)
-    found["self-certainty"] = confidence(scored)
+    scores["log-prob"] = advantage.step_values(scored, scored.policy)
+    scores["self-certainty"] = advantage.confidence(scored)
     if scored.reference is not None:
-        found["progress advantage"] = score_steps(scored)
-    return steps.merge(found, how="left", on=["split", "file", "step"])
+        scores["progress advantage"] = advantage.score_steps(scored)
+    return steps.merge(scores, how="left", on=["split", "file", "step"])
 
 
 def main(argv=None) -> int:
@@ -93,11 +90,9 @@ def main(argv=None) -> int:
         logs = read_logs(given.folder, given.splits or ())
         if not given.write:
             wanted = [log for log in logs if log.split in (given.splits or SPLITS)]
-            failed = score(wanted, given, out)
-            if failed:
-                return failed
+            score(wanted, given, out)
         table = tabulate(logs, out)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ImportError, FloatingPointError, PolicyError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     path = HERE / f"{out.name}.parquet"

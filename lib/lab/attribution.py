@@ -28,7 +28,7 @@ def decisive_steps(attempts: ScoredAttempts) -> NDArray[np.float64]:
     return attempts.table["decisive"].to_numpy(float, na_value=np.nan)
 
 
-def read_logs(folder: str | Path = WHO_AND_WHEN) -> dict[str, pd.DataFrame]:
+def read_scored_logs(folder: str | Path = WHO_AND_WHEN) -> dict[str, pd.DataFrame]:
     """The tables of scored steps of Who & When, by the name of the policy; there may be none.
 
     folder: see `lib.located`. Raises FileNotFoundError without it.
@@ -63,10 +63,10 @@ def compare_logs(steps: pd.DataFrame, *, n_boot: int = 1000, seed: int = 0) -> p
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
-def scored_logs(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def count_scored_logs(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """A row for each policy and split: how many logs and steps there are, and are scored.
 
-    tables: as `read_logs` reads them.
+    tables: as `read_scored_logs` reads them.
     """
     rows = []
     for name, steps in tables.items():
