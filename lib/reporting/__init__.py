@@ -20,6 +20,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submodules=["arms", "figures", "notebook_parameters", "tables"],
     submod_attrs={
         "arms": ["options_by_arm", "read_arms"],
+        "batch_entries": ["Entry", "read_batch"],
         "batch_report": ["write_pages"],
         "comparison_report": ["compare"],
         "comparison_wording": ["headline", "remarks"],
@@ -30,7 +31,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "overview",
             "save_figure",
         ],
-        "notebook_batch": ["Entry", "Failure", "Result", "run_batch"],
+        "notebook_batch": ["Failure", "Result", "run_batch"],
         "notebook_claims": ["collect_claims", "with_claims"],
     },
 )

@@ -50,7 +50,7 @@ def compare(
         base=arms.file_name(base),
         post=arms.file_name(post),
         warnings=list(dict.fromkeys(messages)),
-        unlike=_unlike(logs),
+        differing=_differing_settings(logs),
         sections=_sections(studies, out),
         read={
             arm: [line for line in log.report.lines() if line not in messages]
@@ -63,7 +63,7 @@ def compare(
     return page
 
 
-def _unlike(logs) -> Markup | None:
+def _differing_settings(logs) -> Markup | None:
     """The settings in which the logs differ as a table; None where they agree."""
     from lib.outcomes import importers
 

@@ -1,23 +1,24 @@
 """The parameters of a notebook: which it has, and a copy of it with other values.
 
-By Jupyter's convention the defaults stand in a cell tagged ``parameters``; the values of one run
-are assigned in a cell of their own right after it, tagged ``injected-parameters``.
+By Jupyter's convention a cell tagged `parameters` assigns the defaults. The values of one run are
+assigned in a cell of their own right after it, tagged `injected-parameters`.
 """
 
 import ast
 import math
 from collections.abc import Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import nbformat
 import numpy as np
 
 
-def known_parameters(notebook) -> list[str]:
-    """Names assigned in the notebook's cell tagged ``parameters``, in their order.
+def known_parameters(notebook: str | Path) -> list[str]:
+    """Names assigned in the notebook's cell tagged `parameters`, in their order.
 
-    The cell is parsed as Python: a search by pattern, as papermill's own, loses an assignment
-    whose value or comment has another equals sign in it.
+    The cell is parsed as Python. A search by pattern, as papermill has it, misses an assignment
+    whose value or comment has another equals sign in it. Raises ValueError for a notebook that
+    cannot be read, and for a cell that is not Python.
     """
     cell = _tagged(read_notebook(notebook), "parameters")
     if cell is None:
@@ -37,19 +38,22 @@ def known_parameters(notebook) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def literal(value) -> str:
-    """Python source that evaluates to ``value`` with its type kept.
+def literal(value: object) -> str:
+    """Python source that evaluates to `value` with its type kept.
 
-    Taken: None, str, bool, int, float, pathlib paths (written as ``Path(...)``), and lists, tuples
-    and dictionaries of these. NumPy scalars become the Python number they stand for. Anything else
-    is a TypeError, for papermill would hand its text to the notebook in its place; so is a list or
-    dictionary that contains itself, as an alias in YAML can make it.
+    Values may be None, str, bool, int, float, pathlib paths (written as `Path(...)`), and lists,
+    tuples and dictionaries of these. NumPy scalars become Python numbers. Raises TypeError for any
+    other type, of which papermill would pass the text to the notebook instead; and for a list or
+    dictionary that contains itself, which an alias in YAML can make.
+
+    >>> literal([1, float("inf")])
+    "[1, float('inf')]"
     """
     try:
         return _literal(value)
     except RecursionError:
         raise TypeError(
-            "a value that contains itself, or is nested too deep, cannot be handed to a notebook"
+            "a value that contains itself or is nested too deep cannot be a notebook's parameter"
         ) from None
 
 
@@ -71,13 +75,14 @@ def _literal(value):
             f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
         )
     raise TypeError(
-        f"a value of type {type(value).__name__} ({value!r}) cannot be handed to a notebook; give "
-        "None, str, bool, int, float, a NumPy scalar, a path, or a list, tuple or dict of these"
+        f"a value of type {type(value).__name__} ({value!r}) cannot be a notebook's parameter; "
+        "expected None, str, bool, int, float, a NumPy scalar, a path, or a list, tuple or dict of "
+        "these"
     )
 
 
-def parameterised(notebook, parameters: Mapping[str, object]) -> nbformat.NotebookNode:
-    """The notebook with ``parameters`` assigned in a cell of their own after its default ones."""
+def parameterised(notebook: str | Path, parameters: Mapping[str, object]) -> nbformat.NotebookNode:
+    """The notebook with `parameters` assigned in a cell of their own, right after the defaults."""
     node = read_notebook(notebook)
     node.cells = [cell for cell in node.cells if "injected-parameters" not in _tags(cell)]
     if parameters:
@@ -92,8 +97,8 @@ def parameterised(notebook, parameters: Mapping[str, object]) -> nbformat.Notebo
     return node
 
 
-def read_notebook(notebook) -> nbformat.NotebookNode:
-    """The notebook at this path; ValueError names one that cannot be read."""
+def read_notebook(notebook: str | Path) -> nbformat.NotebookNode:
+    """The notebook at this path. Raises ValueError where the file is not a notebook."""
     try:
         return nbformat.read(notebook, as_version=4)
     except (ValueError, nbformat.ValidationError, AttributeError, RecursionError) as error:

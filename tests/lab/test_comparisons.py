@@ -13,7 +13,7 @@ from lib.lab import comparisons, live, plan
 from lib.lab import harness_ablation as desk_ablation
 from lib.lab.plan import Run
 from lib.metrics.formatting import with_interval
-from lib.reporting import notebook_batch
+from lib.reporting import read_batch
 
 FIXED = Run(environment="sokoban", algorithm="grpo", method="fixed", seed=0)
 PTGS = replace(FIXED, method="ptgs")
@@ -162,6 +162,6 @@ def test_runs_that_cannot_be_rolled_out_are_named(written):
 
 
 def test_reproduce_runs_the_crossover_from_all_three_sources():
-    entries = notebook_batch.read_batch(ROOT / "notebooks" / "batch.yml")
+    entries = read_batch(ROOT / "notebooks" / "batch.yml")
     sources = [e.parameters.get("source") for e in entries if "crossover" in e.notebook.name]
     assert sorted(map(str, sources)) == ["None", "lab", "live"]
