@@ -44,7 +44,9 @@ def test_a_log_goes_by_its_name_without_its_ending(tmp_path, monkeypatch, name, 
 def test_the_arm_with_another_name_is_to_be_renamed(tmp_path):
     rows = [{"task": "a", "n": 4, "c": c, "arm": arm} for arm, c in (("base", 1), ("inst", 3))]
     path = write(tmp_path / "both.jsonl", *rows)
-    with pytest.raises(outcomes.OutcomesError, match="rename it to 'post' in the column 'arm'"):
+    warning = pytest.warns(outcomes.OutcomesWarning, match="also holds the arms 'inst'")
+    error = pytest.raises(outcomes.OutcomesError, match="rename it to 'post' in the column 'arm'")
+    with warning, error:
         arms.read_arms(path, path)
 
 

@@ -146,7 +146,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, monkeypatch, error):
     def command(*_, **__):
         raise error("what was wrong")
 
-    monkeypatch.setattr("lib.reporting.notebook_batch.run_batch", command)
+    monkeypatch.setattr("lib.reporting.run_batch", command)
     assert main(["batch"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ")

@@ -1,0 +1,86 @@
+"""The pictures of the README: an opening one, and a thumbnail of each notebook."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from lib import ROOT, claims, plotting
+from lib.reporting.figures import save_figure
+
+THUMBNAILS = {
+    "01": ("01_desk", (0.64, 0.0, 1.0, 1.0)),
+    "02": ("02_hero", (0.0, 0.14, 1.0, 1.0)),
+    "03": ("03_tax", (0.0, 0.0, 0.5, 1.0)),
+    "04": ("04_cooling", (0.0, 0.0, 0.5, 0.9)),
+    "05": ("05_deployable", (0.0, 0.0, 0.27, 0.9)),
+    "06": ("06_identity", (0.0, 0.0, 0.34, 0.9)),
+    "07": ("07_sokoban", (0.0, 0.0, 0.58, 0.45)),
+    "08": ("08_your_own_models", (0.0, 0.0, 0.33, 1.0)),
+}
+"""Number of a notebook -> the figure that stands for it, and the part of it that is shown: left,
+top, right and bottom as shares of its width and height."""
+
+
+def opening_picture(study: claims.Study) -> Figure:
+    """Coverage of one comparison, large, with the numbers of the first and the last budget."""
+    (comparison, tax), figure = study, plt.figure(figsize=(7.2, 3.4))
+    ax = plotting.plot_coverage(tax, ax=figure.gca())
+    base, post = tax.coverage_base.value, tax.coverage_post.value
+    ax.set_title(
+        plotting.as_text(
+            f"{comparison.label}: at one attempt {base[0]:.0%} before post-training, "
+            f"{post[0]:.0%} after;\nat {tax.K} attempts {base[-1]:.0%} and {post[-1]:.0%}"
+        )
+    )
+    for arm, values in (("base", base), ("post", post)):
+        other = post if arm == "base" else base
+        for k in (1, tax.K):
+            above = values[k - 1] >= other[k - 1]
+            ax.plot(k, values[k - 1], "o", color=plotting.COLOURS[arm], clip_on=False, zorder=4)
+            ax.annotate(
+                f"{values[k - 1]:.0%}",
+                (k, values[k - 1]),
+                xytext=(6 if k == 1 else -6, 7 if above else -15),
+                textcoords="offset points",
+                ha="left" if k == 1 else "right",
+                color=plotting.COLOURS[arm],
+                fontweight="bold",
+            )
+    return figure
+
+
+def draw_front_page(figures_dir: str = "figures") -> list[Path]:
+    """Draw the pictures of the README: the opening one, and a thumbnail of each notebook.
+
+    figures_dir: the folder, relative to the root, that `make reproduce` filled.  Returns the paths.
+    """
+    plotting.use_house_style()
+    outcomes = claims.load("published", pairs=["gemma-4-31B"], benchmarks=["webshop"])
+    figure = opening_picture(*claims.study(outcomes))
+    save_figure(figure, "02_hero", figures_dir)
+    plt.close(figure)
+    return [ROOT / figures_dir / "02_hero.png", *make_thumbnails(ROOT / figures_dir)]
+
+
+def make_thumbnails(figures: Path, *, width: int = 200) -> list[Path]:
+    """Write a small picture of each notebook to `figures/thumbnails`.  width: in pixels.
+
+    Raises FileNotFoundError where a figure is missing: `make reproduce` draws them.
+    """
+    from PIL import Image
+
+    folder = figures / "thumbnails"
+    folder.mkdir(exist_ok=True)
+    paths = []
+    for number, (name, part) in THUMBNAILS.items():
+        with Image.open(figures / f"{name}.png") as figure:
+            sides = (figure.width, figure.height) * 2
+            shown = figure.convert("RGB").crop(
+                tuple(round(p * s) for p, s in zip(part, sides, strict=True))
+            )
+        height = round(width * shown.height / shown.width)
+        shown = shown.resize((width, height), Image.Resampling.LANCZOS).quantize(64)
+        paths.append(folder / f"{number}.png")
+        shown.save(paths[-1], optimize=True)
+    return paths
