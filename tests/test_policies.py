@@ -92,7 +92,7 @@ def test_a_plain_prompt_gives_no_cue():
 def test_a_base_model_has_no_chat_template(tokenizer):
     bare = tiny.tokenizer()
     bare.chat_template = None
-    with pytest.raises(ValueError, match=r"no chat template.*use the harness"):
+    with pytest.raises(ValueError, match=r"no chat template.*the prompt_format harness"):
         ChatTemplate(bare)
 
 
@@ -149,7 +149,9 @@ def test_a_template_without_a_system_role_gets_it_with_the_first_message():
 def test_a_template_that_refuses_says_so():
     refusing = "{% if messages|length > 3 %}{{ raise_exception('too many') }}{% endif %}"
     prompt_format = ChatTemplate(with_template(refusing + tiny.TEMPLATE))
-    with pytest.raises(PolicyError, match=r"refuses .*user, user, user.*too many.*use the harness"):
+    with pytest.raises(
+        PolicyError, match=r"refuses .*user, user, user.*too many.*the prompt_format harness"
+    ):
         prompt_format.prompt(said(Message("user", "a"), Message("user", "b")))
 
 
@@ -593,7 +595,7 @@ def test_a_server_error_that_stays_for_all_stops_the_run():
         policy = asking(server.address, retries=0, concurrency=4)
         ask(policy)
         assert all(reply.trouble for reply in ask(policy, GIVE_UP_AFTER - 1))
-        with pytest.raises(PolicyError, match=rf"{server.address} .* row.*503.*--retry-missing"):
+        with pytest.raises(PolicyError, match=rf"{server.address} .* row.*503.*retry_missing"):
             ask(policy)
 
 
@@ -653,9 +655,7 @@ def test_a_wrong_model_stops_the_run(status):
 def test_a_field_that_a_server_does_not_know_stops_the_run():
     with (
         serving(lambda body: error(422, "Unexpected fields: top_k")) as server,
-        pytest.raises(
-            PolicyError, match=r"top_k.*another kind \(--server-kind\).*extra=\{field: None\}"
-        ),
+        pytest.raises(PolicyError, match=r"top_k.*another `kind`.*extra=\{field: None\}"),
     ):
         ask(asking(server.address))
 
@@ -766,7 +766,7 @@ def test_a_server_is_collected_from_until_it_stays_in_trouble(tmp_path):
         cell = {"pair": "p", "arm": "a", "at_once": 4}
         assert collect(policy, world, ["t0"], 8, tmp_path, **cell)["passed"].all()
         stays = True
-        with pytest.raises(PolicyError, match="--retry-missing"):
+        with pytest.raises(PolicyError, match="retry_missing"):
             collect(policy, world, ["t0"], 99, tmp_path, **cell)
         assert table(tmp_path)["passed"].isna().sum() == GIVE_UP_AFTER - 1
         stays = False
@@ -868,5 +868,5 @@ def test_a_real_server_without_the_model_stops_the_run(real):
 
 @pytest.mark.slow
 def test_a_real_server_names_the_field_that_it_does_not_know(real):
-    with pytest.raises(PolicyError, match=r"422: .*top_k.*choose another kind"):
+    with pytest.raises(PolicyError, match=r"422: .*top_k.*choose another `kind`"):
         ask(real_policy(real, Harness(), kind="vllm"))

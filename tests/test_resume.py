@@ -25,14 +25,14 @@ MODELS = DATA / "models"
 LAKE = "--tasks 8 --groups 4 --group-size 6 --minibatch 8 --max-new-tokens 6 --learning-rate 1e-3"
 MODELS_OF_SCORES = "--policy {models}/post --reference {models}/base"
 COMMANDS = {
-    "collect-local": "collect frozenlake {models}/base --dialect words --tasks 6 -n 2 "
-    "--temperature 1 --max-new-tokens 6 --at-once 4",
+    "collect-local": "collect frozenlake {models}/base --prompt-format words --tasks 6 -n 2 "
+    "--temperature 1 --max-new-tokens 6 --concurrency 4",
     "collect-server": "collect frozenlake:test m --server {server} --tasks 2 -n 4 --seed 20",
-    "train-grpo": "train {models}/base frozenlake --sampler ptgs --steps 8 " + LAKE,
+    "train-grpo": "train {models}/base frozenlake --schedule ptgs --steps 8 " + LAKE,
     "train-ppo": "train {models}/base frozenlake --algorithm ppo --temperature 0.9 --steps 14 "
     "--reward return --entropy-bonus 0.01 --kl-weight 0.01 --seed 1 " + LAKE,
     "score-stored": "score {collected} " + MODELS_OF_SCORES,
-    "score-text": "score {collected} --tokens text --dialect words --alpha 0.5 --merge ties "
+    "score-text": "score {collected} --prompt-format words --alpha 0.5 --merge ties "
     + MODELS_OF_SCORES,
 }
 TRAININGS = ["train-grpo", "train-ppo"]
@@ -52,11 +52,11 @@ DONE = {
 """Lines of each log that were done; what follows is torn, or later than the checkpoint."""
 
 BEGUN = {
-    "desk": "collect desk:test m --server {server} --dialect chat --thinking",
-    "sokoban": "collect sokoban m --server {server} --server-kind llama.cpp --dialect plain",
+    "desk": "collect desk:test m --server {server} --prompt-format chat --thinking",
+    "sokoban": "collect sokoban m --server {server} --server-kind llama.cpp --prompt-format plain",
     "bfcl": "collect bfcl:multi_turn_base m --server {server} --server-kind transformers",
     "harness": "collect frozenlake {models}/bytes --max-new-tokens 2 --parser paper",
-    "chat": "collect frozenlake {models}/bytes --max-new-tokens 2 --dialect chat",
+    "chat": "collect frozenlake {models}/bytes --max-new-tokens 2 --prompt-format chat",
 }
 """Collections that were killed before an attempt was done."""
 
@@ -170,7 +170,7 @@ def test_a_collection_without_an_attempt_takes_its_first(name, tmp_path):
         ("collect-local", "--seed 1", "was collected with seed = 0, now it is 1"),
         ("train-grpo", "--tau 2", "was begun with sampler tau = 1.5, now it is 2.0"),
         ("train-ppo", "--seed 2", "was begun with settings seed = 1, now it is 2"),
-        ("score-text", "--top-k 5", "was collected with top_k = 20, now it is 5"),
+        ("score-text", "--top-k 5", "was collected with --top-k = 20, now it is 5"),
     ],
 )
 def test_another_setting_is_refused(tmp_path, capsys, name, option, said):

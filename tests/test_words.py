@@ -88,7 +88,7 @@ def test_what_the_world_says_parts_no_turns():
 
 def test_a_vocabulary_without_a_word_is_refused_by_it():
     check_vocabulary(tokenizer(["up", "down"]), ["up", "down"])
-    with pytest.raises(ValueError, match=r"no word 'player@9' of this world.*--dialect"):
+    with pytest.raises(ValueError, match=r"no word 'player@9' of this environment.*prompt_format"):
         check_vocabulary(tokenizer(["up"]), ["up", "player@9", "goal@1"])
 
 

@@ -10,10 +10,11 @@ import argparse
 from pathlib import Path
 
 from lib import ROOT, outcomes
-from lib.__main__ import main as command_line
 from lib.claims import harness_rates
 from lib.envs import open_environment
 from lib.lab import harness_ablation
+from lib.rollouts import collection
+from lib.rollouts.policies import open_policy
 
 HERE = Path(__file__).parent
 CONDITIONS = [
@@ -26,24 +27,16 @@ NAMES = {"gemma-3-270m": "gemma-3-270m", "smollm2-135m-instruct": "SmolLM2-135M-
 TASKS, ATTEMPTS = 40, 32
 MULTI_TURN = [("gemma-3-270m", "harness"), ("smollm2-135m-instruct", "chat")]
 MULTI_TURN_TASKS, MULTI_TURN_ATTEMPTS = 3, 8
-SETTINGS = ["--temperature", "0.4", "--top-p", "0.95", "--max-new-tokens", "96"]
+SAMPLING = {"temperature": 0.4, "top_p": 0.95, "max_new_tokens": 96}
 
 
 def collect(benchmark, model, prompt_format, tasks, attempts) -> Path:
+    """Bring the first tasks to so many attempts; return the folder of the collection."""
     out = ROOT / "build" / "harness_ablation" / f"{benchmark}-{model}-{prompt_format}"
-    size = ["-n", str(attempts), "--tasks", str(tasks)]
-    names = [
-        "--dialect",
-        prompt_format,
-        "--pair",
-        NAMES[model],
-        "--arm",
-        prompt_format,
-        "-o",
-        str(out),
-    ]
-    if command_line(["collect", f"bfcl:{benchmark}", model, *size, *SETTINGS, *names]):
-        raise SystemExit(f"{out}: not finished; run this again to go on")
+    environment = open_environment(f"bfcl:{benchmark}")
+    names = {"pair": NAMES[model], "arm": prompt_format}
+    policy = open_policy(model, prompt_format=prompt_format, sampling=SAMPLING)
+    collection.collect(policy, environment, environment.tasks()[:tasks], attempts, out, **names)
     return out
 
 

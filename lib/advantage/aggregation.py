@@ -42,8 +42,8 @@ def score_steps(
     """
     if scored.reference is None:
         raise MissingReference(
-            "the progress advantage is a ratio to a reference, and none was run: score with one "
-            "(--reference DIR); the policy's log-prob alone is a baseline, and named so"
+            "the progress advantage is a ratio to a reference, and none was run: score with a "
+            "`reference`; the policy's log-prob alone is a baseline, and named so"
         )
     if order == "difference":
         found = step_values(scored, scored.policy - scored.reference, token)

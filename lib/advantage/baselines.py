@@ -17,7 +17,9 @@ def policy_log_prob(scored: Scored) -> NDArray[np.float64]:
 def reference_log_prob(scored: Scored) -> NDArray[np.float64]:
     """Mean over steps of the mean log-prob of a token under the reference, [t]."""
     if scored.reference is None:
-        raise MissingReference("no reference was run, so it has no log-prob: give --reference DIR")
+        raise MissingReference(
+            "no reference was run, so it has no log-prob: score with a `reference`"
+        )
     return trajectory_values(scored, step_values(scored, scored.reference))
 
 

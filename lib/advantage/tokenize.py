@@ -46,7 +46,7 @@ def read_stored(rollout: Rollout, tokenizer, context: int) -> Steps:
     if bare or (said and not rollout.turns):
         raise TrajectoryError(
             f"message {(bare or said)[0]} of {rollout.key} has no stored token ids; read its text: "
-            "--tokens text with the prompt format that it was written in"
+            "give the prompt_format that it was written in"
         )
     for turn in rollout.turns:
         if turn.action_ids and not turn.prompt_ids:
@@ -59,7 +59,7 @@ def read_stored(rollout: Rollout, tokenizer, context: int) -> Steps:
             raise TrajectoryError(
                 f"message {turn.message} of {rollout.key} is {said[:60]!r}, but its stored tokens "
                 f"read {_decode(tokenizer, turn.action_ids)[:60]!r} by this tokenizer: they are "
-                "another one's; read its text instead (--tokens text)"
+                "another one's; read its text instead, give its prompt_format"
             )
     sequences, places = chosen_tokens(rollout.turns)
     where = dict(zip([t.message for t in rollout.turns if t.action_ids], places, strict=True))

@@ -36,7 +36,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     anywhere = "|".join(name for name in names if "_" in name) or "(?!)"
     pattern = (
         rf"`(?P<quoted>{'|'.join(names)})`"
-        rf"|(?<![\w./-])(?:[A-Z]\w*\.)?(?P<bare>{anywhere})(?![\w/-]|\.\w)"
+        rf"|(?<![\w./'\"-])(?:[A-Z]\w*\.)?(?P<bare>{anywhere})(?![\w/-]|\.\w)"
         rf"|\A(?:[A-Z]\w*(?:\.|: ))?(?P<subject>{'|'.join(names)})(?= is\b| = |:)"
     )
     return re.sub(pattern, lambda match: options[match[match.lastgroup]], message)

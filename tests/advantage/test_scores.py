@@ -174,7 +174,7 @@ def test_without_a_reference_there_is_no_progress_advantage(policy, steps):
     alone = token_scores(policy, None, steps[:3])
     with pytest.raises(MissingReference, match="a ratio to a reference, and none was run"):
         score_steps(alone)
-    with pytest.raises(MissingReference, match="--reference DIR"):
+    with pytest.raises(MissingReference, match="score with a `reference`"):
         BASELINES["reference log-prob"](alone)
     assert np.isfinite(BASELINES["policy log-prob"](alone)).all()
     assert "progress advantage" not in trajectory_table(alone)

@@ -172,8 +172,8 @@ class ServerPolicy:
         raise PolicyError(
             f"{self.address} has not served {GIVE_UP_AFTER} requests in a row, each tried again as "
             f"often as allowed; the last one: {said}. See to the server, or allow it more time or "
-            "fewer requests at once. What was collected is kept; a rerun that retries what is "
-            "missing (--retry-missing) makes up for the rest."
+            "fewer requests at once. What was collected is kept; a rerun with retry_missing "
+            "repeats what is missing."
         )
 
     def _send(self, context: Context, seed: int) -> Reply:
@@ -233,7 +233,7 @@ class ServerPolicy:
         raise PolicyError(
             f"{self.address} refuses what it is asked of {self.model!r}, with "
             f"{error.status_code}: {said}. Fields are named as "
-            f"{self.settings['kind']} does; choose another kind (--server-kind), or leave one out: "
+            f"{self.settings['kind']} does; choose another `kind`, or leave one out: "
             "extra={field: None}."
         ) from error
 

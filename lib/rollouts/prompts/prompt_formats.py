@@ -43,8 +43,8 @@ def check_understood(prompt: Sequence[int], tokenizer) -> None:
     unknown = 0 if tokenizer.unk_token_id is None else list(prompt).count(tokenizer.unk_token_id)
     if unknown > len(prompt) / 2:
         raise PolicyError(
-            f"{unknown} of the {len(prompt)} tokens of a prompt are unknown to the model: speak to "
-            "it as it was trained to be (--dialect; words is that of the lab's models)"
+            f"{unknown} of the {len(prompt)} tokens of a prompt are unknown to the model: choose "
+            "the prompt_format that it was trained with, words for the lab's models"
         )
 
 
@@ -141,8 +141,8 @@ class ChatTemplate:
     def __init__(self, tokenizer, *, parser: Parser = "robust", thinking: bool = False):
         if not tokenizer.chat_template:
             raise ValueError(
-                "this tokenizer has no chat template, as base models have none: use the harness "
-                "(--dialect; words for the lab's models)"
+                "this tokenizer has no chat template, as base models have none: choose "
+                "the prompt_format harness, or words for the lab's models"
             )
         self.tokenizer, self.parser, self.thinking = tokenizer, parser, thinking
         added = tokenizer.added_tokens_decoder.values()
@@ -206,7 +206,7 @@ class ChatTemplate:
             roles = ", ".join(message["role"] for message in messages)
             raise PolicyError(
                 f"the model's chat template refuses a conversation of {roles} ({error}); "
-                "use the harness"
+                "choose the prompt_format harness"
             ) from error
 
     def _takes_system(self) -> bool:

@@ -166,13 +166,13 @@ def _said(text: str) -> list[str]:
 
 
 def check_vocabulary(tokenizer, words: Iterable[str]) -> None:
-    """Raise ValueError with the first of a world's words that is no token of the model."""
+    """Raise ValueError for the first word of an environment that is not a token of the model."""
     known = tokenizer.get_vocab()
     missing = next((word for word in [TURN, END, *words] if word not in known), None)
     if missing is not None:
         raise ValueError(
-            f"the model's vocabulary has no word {missing!r} of this world: take a model that was "
-            "made for it, or speak to it otherwise (--dialect)"
+            f"the model's vocabulary has no word {missing!r} of this environment: take a model "
+            "that was made for it, or choose another prompt_format"
         )
 
 
