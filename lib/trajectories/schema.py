@@ -10,9 +10,10 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 ROLES = ("system", "user", "assistant", "tool")
 
@@ -179,6 +180,8 @@ class RolloutKey(NamedTuple):
 
     def philox(self) -> np.ndarray:
         """The key of this rollout's random numbers, two uint64."""
+        import numpy as np  # only here: what reads and writes text needs no numpy
+
         name = json.dumps([int(self.seed), str(self.task), int(self.attempt)])
         digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
         return np.frombuffer(digest, dtype="<u8")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from lib.trajectories.schema import Rollout, TrajectoryError, Turn
+
+if TYPE_CHECKING:
+    import numpy as np
 
 TOP_K = 20
 """Tokens of the mean log-prob that confidence is made of, likeliest first."""
