@@ -2,7 +2,8 @@
 
 The engine samples many rollouts at once. It computes a prompt once however many rollouts share it,
 and in the next turn only what is new in each context. The random numbers of a rollout follow from
-its key, so that its tokens depend neither on the batch nor on the machine.
+its key, so that its tokens do not depend on what else is in the batch, but for ties by rounding,
+which `Completion.ties` counts.
 
 >>> from transformers import LlamaConfig, LlamaForCausalLM
 >>> from lib.generation import Engine, Sampling  # and `load`, to load a model

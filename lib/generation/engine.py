@@ -14,58 +14,59 @@ from lib.trajectories.schema import RolloutKey
 
 @dataclass(frozen=True)
 class Completion:
-    """What one row sampled in one turn."""
+    """What a row sampled in a turn."""
 
     tokens: list[int]
-    """Sampled token ids, the end token or those of the stop string included."""
+    """Sampled token ids, including the end token or those of the stop string."""
     log_probs: list[float]
-    """Of each token under the model at the sampling temperature: log_softmax(logits / T)."""
+    """Log-prob of each token at the sampling temperature: log_softmax(logits / T)."""
     log_probs_at_1: list[float]
-    """Of each token under the model at temperature 1."""
+    """Log-prob of each token at temperature 1."""
     reason: str
-    """Why it ended: "eos", "stop", "length" (max_new_tokens) or "context" (no room is left)."""
+    """Why it ended: "eos", "stop", "length" (max_new_tokens) or "context" (the context is full)."""
     text: str
-    """The tokens as text, without end token, cut before a stop string; "" without tokenizer."""
+    """The text without end token, cut before a stop string; "" without a tokenizer."""
     stop: str
     """The stop string that ended it, or ""."""
     ties: int
-    """Tokens that rounding could have changed; see ``sampling.NEAR``."""
+    """Number of tokens that rounding could have changed; see ``sampling.NEAR``."""
 
 
 class Engine:
-    """Samples from ``model``, a causal language model of transformers, which stays as it is.
+    """Samples from ``model``, a causal model of transformers, and does not change it.
 
     Parameters
     ----------
-    model : a ``PreTrainedModel`` with a language-model head; its weights may change between turns
-        only if no batch is open, because open batches keep what the old weights computed.
-    tokenizer : turns tokens into text for ``Completion.text`` and stop strings; None if neither is
-        wanted.
-    context : longest context in tokens; by default the model's own ``max_position_embeddings``.
+    model : a ``PreTrainedModel`` with a language-model head. If its weights change, open a new
+        batch: an open batch keeps what the old weights computed.
+    tokenizer : decodes tokens for ``Completion.text`` and stop strings; None if neither is needed.
+    context : maximum length in tokens; by default the model's ``max_position_embeddings``.
 
-    Models that the shared-prefix attention does not cover are sampled on a slow path, and a warning
-    says so; ``shares`` tells which path is taken.
+    ``shares`` is False if the shared-prefix attention does not support the model. It is then
+    sampled without a KV cache, slowly, and a warning gives the reason.
     """
 
     def __init__(self, model, tokenizer=None, *, context: int | None = None):
         limit = getattr(model.config, "max_position_embeddings", None)
         if context is None and limit is None:
-            raise ValueError("this model states no longest context: give Engine(context=tokens)")
+            raise ValueError(
+                "this model has no max_position_embeddings: give Engine(context=tokens)"
+            )
         if context is not None and not 1 <= context <= (limit or context):
             raise ValueError(
                 f"context is {context}: it must be from 1 to the model's {limit} tokens"
             )
         self.model, self.tokenizer, self.context = model, tokenizer, context or limit
-        trouble = why_uncovered(model.config)
-        self.shares = trouble is None
+        reason = why_uncovered(model.config)
+        self.shares = reason is None
         if not self.shares:
             warnings.warn(
-                f"sampling re-reads the whole context for every token, because {trouble}",
+                f"sampling re-reads the whole context for every token, because {reason}",
                 stacklevel=2,
             )
 
     def open(self, keys: Sequence[RolloutKey]) -> "Batch":
-        """A batch of rollouts, row i with the random numbers of ``keys[i]``."""
+        """Open a batch of rollouts; row i draws the random numbers of ``keys[i]``."""
         return Batch(self, keys)
 
     def generate(
@@ -74,12 +75,12 @@ class Engine:
         keys: Sequence[RolloutKey],
         sampling: Sampling | Sequence[Sampling],
     ) -> list[Completion]:
-        """One completion of each context (token ids); one Sampling for all, or one each."""
+        """A completion of each context (token ids); ``sampling`` is for all rows or for each."""
         return self.open(keys).reply(range(len(keys)), contexts, sampling)
 
 
 class Batch:
-    """Rollouts that go on together, turn by turn, and keep what they have computed in between."""
+    """Rollouts that are sampled together, turn by turn, and keep a KV cache between turns."""
 
     def __init__(self, engine: Engine, keys: Sequence[RolloutKey]):
         self.engine = engine
@@ -93,34 +94,34 @@ class Batch:
         contexts: Sequence[Sequence[int]],
         sampling: Sampling | Sequence[Sampling],
     ) -> list[Completion]:
-        """One completion for each of ``rows``, numbers of this batch's rollouts.
+        """A completion for each of ``rows``, indices of this batch's rollouts.
 
-        ``contexts[i]`` is the *whole* context of ``rows[i]`` as token ids. Whatever it has in
+        ``contexts[i]`` is the *whole* context of ``rows[i]`` as token ids. The prefix it has in
         common with that row's last context and completion is not computed again, and what several
-        rows have in common is computed once. ``sampling`` is one for all rows, or one for each.
+        rows have in common is computed once. ``sampling`` is for all rows, or one for each.
         """
         rows, contexts = list(rows), [list(context) for context in contexts]
         shared = isinstance(sampling, Sampling)
         settings = [sampling] * len(rows) if shared else list(sampling)
         self._check(rows, contexts, settings)
-        sheet = _Sheet(settings, [self.engine.context - len(context) for context in contexts])
-        live = np.flatnonzero(sheet.limit > 0)
+        replies = _Replies(settings, [self.engine.context - len(context) for context in contexts])
+        live = np.flatnonzero(replies.limit > 0)
         if len(live):
             try:
                 with reading(self.engine.model, self.cache.implementation):
-                    self._sample(live, rows, contexts, settings, sheet)
-            except BaseException:  # what is half written must not be read again
+                    self._sample(live, rows, contexts, settings, replies)
+            except BaseException:  # the cache may be half written
                 self.cache = self._new_cache()
                 raise
-        self.drawn[rows] += sheet.length
-        return [sheet.completion(i, self.engine.tokenizer) for i in range(len(rows))]
+        self.drawn[rows] += replies.length
+        return [replies.completion(i, self.engine.tokenizer) for i in range(len(rows))]
 
     def _new_cache(self):
         return (SharedPrefixCache if self.engine.shares else RereadCache)(
             self.engine.model, len(self.keys)
         )
 
-    def _sample(self, active, rows, contexts, settings, sheet):
+    def _sample(self, active, rows, contexts, settings, replies):
         logits = self.cache.begin([rows[i] for i in active], [contexts[i] for i in active])
         chooser = Chooser(
             settings=[settings[i] for i in active],
@@ -131,7 +132,7 @@ class Batch:
         )
         while True:
             choice = chooser.choose(logits)
-            alive = sheet.write(active, choice, self.engine.tokenizer)
+            alive = replies.write(active, choice, self.engine.tokenizer)
             if not alive.any():
                 return
             tokens = choice.tokens.cpu().numpy()
@@ -145,24 +146,24 @@ class Batch:
         if not len(rows) == len(contexts) == len(settings):
             raise ValueError(
                 f"{len(rows)} rows, {len(contexts)} contexts and {len(settings)} samplings: "
-                "give one context for each row, and one Sampling for all or one for each"
+                "expected one context for each row, and one Sampling for all rows or one for each"
             )
         if len(set(rows)) < len(rows) or not all(0 <= row < len(self.keys) for row in rows):
             raise ValueError(
-                f"rows {rows}: each must be named once, from 0 to {len(self.keys) - 1}"
+                f"rows are {rows}: expected different numbers from 0 to {len(self.keys) - 1}"
             )
         vocabulary = self.engine.model.get_input_embeddings().weight.shape[0]
         for row, context in zip(rows, contexts, strict=True):
             if not context or not 0 <= min(context) <= max(context) < vocabulary:
                 raise ValueError(
-                    f"the context of row {row} must hold token ids from 0 to {vocabulary - 1}, "
-                    "at least one"
+                    f"the context of row {row} must have at least one token id, and ids from 0 to "
+                    f"{vocabulary - 1}"
                 )
         if self.engine.tokenizer is None and any(s.stop for s in settings):
             raise ValueError("stop strings need a tokenizer: give Engine(model, tokenizer)")
 
 
-class _Sheet:
+class _Replies:
     """What n rows have sampled in this turn, and when each ends."""
 
     def __init__(self, settings: Sequence[Sampling], room: Sequence[int]):
@@ -182,7 +183,7 @@ class _Sheet:
         self.stopping = np.array([bool(s.stop) for s in settings], dtype=bool)
 
     def write(self, active, choice, tokenizer):
-        """Add a token to each row of ``active``, [n]; returns which of them go on, bool [n]."""
+        """Add a token to each row of ``active``, [n]; returns which of them continue, bool [n]."""
         tokens = choice.tokens.cpu().numpy()
         column = self.length[active]
         self.tokens[active, column] = tokens
@@ -200,8 +201,8 @@ class _Sheet:
         return self.reason[active] == ""
 
     def _stops(self, row, tokenizer):
-        # A token is at least a byte of text, so a stop string ends within this many tokens; the
-        # extra ones keep its beginning away from where decoding may drop a space or half a letter.
+        # A token is at least a byte of text, so a stop string spans at most so many tokens. The
+        # extra tokens are for the start, where decoding may drop a space or half a character.
         strings = self.settings[row].stop
         window = max(len(s.encode()) for s in strings) + 8
         start = max(self.length[row] - window, 0)

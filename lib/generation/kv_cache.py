@@ -1,4 +1,4 @@
-"""What a batch of rollouts remembers of its contexts, so that no token is computed twice."""
+"""The KV cache of a batch of rollouts: no token of their contexts is computed twice."""
 
 import contextlib
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ COVERED = frozenset(
 """Architectures whose shared-prefix attention is tested against a full forward pass."""
 
 SHARE_FROM = 1024
-"""Prompt tokens saved from which on rows attend to one copy; below, each row gets a copy."""
+"""Rows attend to one copy of their prompt if that saves so many tokens; else each gets a copy."""
 PASS_SCORES = 2**21
-"""Tokens times context length in one forward pass, at most: bounds the attention scores."""
+"""Maximum of tokens times context length in a forward pass: bounds the attention scores."""
 PASS_WIDTH = 384
-"""Tokens of one sequence in one forward pass, at most."""
+"""Maximum number of tokens of one sequence in a forward pass."""
 
 
 def why_uncovered(config) -> str | None:
@@ -51,7 +51,7 @@ def why_uncovered(config) -> str | None:
 
 @contextlib.contextmanager
 def reading(model, implementation: str | None = None):
-    """The model in evaluation mode, without gradients, with this attention; restored at the end."""
+    """Set the model to evaluation mode, without gradients, with this attention; then restore it."""
     training, before = model.training, model.config._attn_implementation
     try:
         if training:
@@ -70,8 +70,8 @@ def reading(model, implementation: str | None = None):
 class SharedPrefixCache:
     """Keys and values of the rows' contexts; what rows have in common is computed once.
 
-    A prompt is computed once however many rows have it, and rows whose whole contexts are the same
-    stay one sequence until they sample different tokens: attempts of a sure policy do so for long.
+    A prompt is computed once however many rows have it. Rows with equal contexts read one sequence
+    until they sample different tokens, which takes long if the policy has low entropy.
     """
 
     implementation = shared_prefix_attention.NAME
@@ -80,12 +80,12 @@ class SharedPrefixCache:
         self.model = model
         self.store = self._new_store(0, 0)
         self.slots = SlotAllocator(rows)
-        self.cached: list[list[int]] = []  # what each slot holds
+        self.cached: list[list[int]] = []  # the tokens of each slot
 
     def begin(self, rows: Sequence[int], contexts: Sequence[list[int]]) -> torch.Tensor:
-        """Make these the active rows, read their contexts; the logits after each, [n, vocabulary].
+        """Make these rows active and read their contexts; the logits after each, [n, vocabulary].
 
-        Only what follows the longest beginning in common with a row's last context is computed.
+        Only the tokens after the longest common prefix with the row's last context are computed.
         """
         self.store.empty(self.slots.held)
         self.cached[self.slots.held :] = []
@@ -112,18 +112,18 @@ class SharedPrefixCache:
         return self._of_rows(torch.cat(logits))
 
     def keep(self, alive: np.ndarray) -> None:
-        """Go on with the active rows where ``alive``, bool [n]."""
+        """Keep the rows where ``alive``, bool [n], active."""
         self._copy(*self.slots.keep(alive))
 
     def step(self, tokens: np.ndarray) -> torch.Tensor:
         """Append a token to each active row; returns the logits after it, [n, vocabulary]."""
         self._copy(*self.slots.split(tokens))
-        said = np.empty(self.slots.sequences, dtype=np.int64)
-        said[self.slots.read] = tokens
-        said = [[token] for token in said.tolist()]
-        for held, token in zip(self.cached, said, strict=False):
-            held += token
-        return self._of_rows(self._forward(self.store, 0, said, head=True))
+        token_of = np.empty(self.slots.sequences, dtype=np.int64)
+        token_of[self.slots.read] = tokens
+        new = [[token] for token in token_of.tolist()]
+        for cached, token in zip(self.cached, new, strict=False):
+            cached += token
+        return self._of_rows(self._forward(self.store, 0, new, head=True))
 
     def _copy(self, sources, targets):
         self.store.extend(self.slots.count)
@@ -141,7 +141,7 @@ class SharedPrefixCache:
         return shared_prefix_attention.KVStore(self.model.config, number, room, like)
 
     def _keep_common(self, slot, context):
-        """Forget what the context does not begin with, and its last token, whose logits we need."""
+        """Drop cached tokens after the common prefix, and the last token: its logits are needed."""
         cached = self.cached[slot]
         kept = common_length(cached, context[:-1])
         if kept < self.store.offset[slot]:
@@ -151,9 +151,9 @@ class SharedPrefixCache:
         del cached[kept:]
 
     def _read_prompts(self, contexts):
-        """Compute once what empty slots have to read, and give it to all slots that need it.
+        """Compute the prompts of empty slots, each once, and give them to all slots that need them.
 
-        A prompt ends before the last token, whose logits each row computes for itself.
+        A prompt ends before the last token of the context, whose logits each slot computes itself.
         """
         users = {}
         for slot, context in enumerate(contexts):
@@ -179,7 +179,7 @@ class SharedPrefixCache:
             self.store.share([users[prompt] for prompt in held], list(held.values()))
 
     def _compute(self, prompts):
-        """Each prompt and its keys and values, [layers, 2, kv heads, length, head size]."""
+        """Yield each prompt and its keys and values, [layers, 2, kv heads, length, head size]."""
         waiting = sorted(prompts, key=len)
         while waiting:
             longest = len(waiting[-1])
@@ -191,7 +191,7 @@ class SharedPrefixCache:
                 yield prompt, read.own[:, :, i, :, : len(prompt)]
 
     def _forward(self, store, low, sequences, head):
-        """Run the model over these sequences of tokens in the slots from ``low`` on.
+        """Append these tokens, a list for each slot from ``low`` on, to their sequences.
 
         With ``head``, returns the logits after the last token of each, [n, vocabulary].
         """
@@ -217,7 +217,7 @@ class SharedPrefixCache:
 
 
 class RereadCache:
-    """The slow path, right for any causal model: every token re-reads the whole context."""
+    """No cache: each token reads the whole context again. Slow, and right for any causal model."""
 
     implementation = None
 
@@ -241,7 +241,7 @@ class RereadCache:
         return self._logits()
 
     def _logits(self):
-        # Equal lengths go together, so that no model needs to understand padding.
+        # Contexts of equal length share a pass, so that no model has to support padding.
         logits = [None] * len(self.contexts)
         by_length = {}
         for i, context in enumerate(self.contexts):

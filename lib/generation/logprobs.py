@@ -1,7 +1,7 @@
-"""What a causal language model says of tokens that were chosen, without all of its logits.
+"""Log-probs of chosen tokens under a causal language model, without computing all of its logits.
 
-The head is applied to the places where an action token was chosen, in pieces: of a transcript of
-2,048 tokens and a vocabulary of 262,144, all logits would take 2 GB, and their log-softmax again.
+The head is applied only at the positions of action tokens, in pieces: all logits of a transcript of
+2,048 tokens with a vocabulary of 262,144 would take 2 GB, and their log-softmax as much.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from lib.trajectories.tokens import LOGITS_AT_ONCE, TOKENS_AT_ONCE, TOP_K, Readi
 
 @dataclass(frozen=True)
 class Actions:
-    """The actions of several readings, in their order; ``[a]`` are one an action token.
+    """The action tokens of several readings, in their order; ``[a]`` is an axis of action tokens.
 
     ids: [sequences, longest], padded on the right, where causal attention never looks.
     sequence: [a], row of `ids`.  position, tokens: [a], as in `Reading`.
@@ -30,28 +30,28 @@ class Actions:
 
 
 def collate(readings: Sequence[Reading], device="cpu") -> Actions:
-    """Put readings side by side; sequences that are the same are read once.
+    """Put readings side by side; equal sequences are read once.
 
-    Attempts of a sure policy are often the same, and what is read once has the sum of their
-    gradients.
+    Attempts of a policy of low entropy are often equal. A sequence that is read once has the sum of
+    their gradients.
     """
     rows: dict[tuple[int, ...], int] = {}
     row_of = [
-        np.array([rows.setdefault(tuple(one), len(rows)) for one in reading.sequences], np.int64)
+        np.array([rows.setdefault(tuple(ids), len(rows)) for ids in reading.sequences], np.int64)
         for reading in readings
     ]
     ids = np.zeros((len(rows), max(map(len, rows), default=1)), dtype=np.int64)
-    for row, one in zip(ids, rows, strict=True):
-        row[: len(one)] = one
+    for row, sequence in zip(ids, rows, strict=True):
+        row[: len(sequence)] = sequence
 
     def join(arrays):
         return torch.from_numpy(np.concatenate(arrays)).to(device)
 
     return Actions(
         ids=torch.from_numpy(ids).to(device),
-        sequence=join([at[one.sequence] for one, at in zip(readings, row_of, strict=True)]),
-        position=join([one.position for one in readings]),
-        tokens=join([one.tokens for one in readings]),
+        sequence=join([row[r.sequence] for r, row in zip(readings, row_of, strict=True)]),
+        position=join([reading.position for reading in readings]),
+        tokens=join([reading.tokens for reading in readings]),
     )
 
 
@@ -80,9 +80,9 @@ def microbatches(
 def action_logits(
     model, actions: Actions, most: int | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits [a, vocabulary] over each action token, and the hidden states [a, width] they are of.
+    """Logits [a, vocabulary] that predict each action token, and their hidden states [a, width].
 
-    most: logits of the first so many actions only; the others' hidden states await `logits_of`.
+    most: number of actions to compute logits of, the first ones; `logits_of` computes the others.
     """
     kept = []
 
@@ -96,10 +96,10 @@ def action_logits(
 
 
 def logits_of(model, hidden: torch.Tensor) -> torch.Tensor:
-    """Logits [a, vocabulary] of hidden states [a, width], as the head and what follows give them.
+    """Logits [a, vocabulary] of hidden states [a, width], by the head and what follows it.
 
-    What follows (a soft cap, a scale) differs by architecture, so the model itself runs, on one
-    token, which costs as much as to decode one.
+    What follows it (a soft cap, a scale) differs by architecture, so the whole model is run, on one
+    token, at the cost of decoding one.
     """
     with _head_reads(model, lambda states: hidden[None]):
         anything = torch.zeros((1, 1), dtype=torch.long, device=hidden.device)
@@ -108,7 +108,7 @@ def logits_of(model, hidden: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def _head_reads(model, instead) -> Iterator[None]:
-    """Within it the model's head reads `instead(states)` in place of its states."""
+    """Let the model's head read `instead(states)` in place of its states."""
     head = model.get_output_embeddings()
     hook = head.register_forward_pre_hook(lambda _, inputs: (instead(inputs[0]),))
     try:
@@ -127,20 +127,22 @@ def score_tokens(
     logits_at_once: int = LOGITS_AT_ONCE,
     progress: bool | None = False,
 ) -> list[TokenScores]:
-    """Score every action token of the readings, in their order; one forward pass reads each.
+    """Score every action token of the readings, in their order, each in one forward pass.
 
-    Readings that are the same, as many attempts of a sure policy are, are read once.
+    Equal readings, which many attempts of a policy of low entropy are, are read once.
 
-    top_k: of a smaller vocabulary, all tokens.  tokens_at_once, logits_at_once: for memory.
-    progress: a bar over tokens; None shows it on a terminal only.
+    top_k: the mean log-prob is over so many of the most likely tokens, or all of a smaller
+        vocabulary.
+    tokens_at_once, logits_at_once: bounds of a forward pass and of the head, for memory.
+    progress: a progress bar over tokens; None shows it on a terminal only.
     """
     if top_k < 1:
         raise ValueError(f"top_k is {top_k}: expected at least 1")
     _check_ids(model, readings)
     first: dict[tuple, int] = {}
     same = [first.setdefault(_content(reading), i) for i, reading in enumerate(readings)]
-    found = {i: TokenScores(np.zeros(0), np.zeros(0)) for i in first.values()}
-    full = [i for i in found if len(readings[i].tokens)]
+    scores = {i: TokenScores(np.zeros(0), np.zeros(0)) for i in first.values()}
+    full = [i for i in scores if len(readings[i].tokens)]
     read = [sum(map(len, readings[i].sequences)) for i in full]
     shown = None if progress is None else not progress
     with tqdm(total=sum(read), unit="token", unit_scale=True, disable=shown) as bar:
@@ -153,9 +155,9 @@ def score_tokens(
             columns = _score_microbatch(model, actions, top_k, logits_at_once)
             parts = [np.split(column, ends) for column in columns]
             for i, *values in zip(these, *parts, strict=True):
-                found[i] = TokenScores(*values)
+                scores[i] = TokenScores(*values)
             bar.update(sum(read[j] for j in microbatch))
-    return [found[i] for i in same]
+    return [scores[i] for i in same]
 
 
 def _content(reading: Reading) -> tuple:
@@ -174,7 +176,7 @@ def _score_microbatch(model, actions, top_k, logits_at_once) -> tuple[np.ndarray
         picked = logits.gather(1, actions.tokens[low : low + step, None])[:, 0]
         top = logits.topk(min(top_k, logits.shape[-1]), sorted=False).values.mean(-1)
         total = logits.logsumexp(-1)
-        del logits  # before the next ones are there
+        del logits  # before the next logits are computed
         columns.append(torch.stack([picked - total, top - total]).double().cpu())
     log_probs, top = torch.cat(columns, 1).numpy()
     if np.isnan(log_probs).any():

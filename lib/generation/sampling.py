@@ -1,4 +1,4 @@
-"""How the next token is chosen: every setting explicit, every random number keyed."""
+"""Choosing the next token: every setting is explicit, and every random number has a key."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ import torch
 NEAR = 1e-4
 """Two perturbed logits closer than this may swap places when rounding differs: a tie."""
 MASS_NEAR = 1e-5
-"""A token whose place in the nucleus hangs on less probability than this may fall in or out."""
+"""Rounding may move a token into or out of the nucleus that is within this mass of its edge."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """All that decides how one rollout is sampled; nothing is read from a checkpoint's settings.
+    """All settings of the sampling of a rollout; a checkpoint's generation settings are ignored.
 
     The order is: repetition penalty on the logits, division by the temperature, then top-k and
-    top-p on the distribution at that temperature. The neutral values are the defaults.
+    top-p on the distribution at that temperature. By default all of them are off.
     """
 
     temperature: float
-    """Divides the logits; 0 takes the most likely token."""
+    """Divides the logits; 0 chooses the most likely token."""
     max_new_tokens: int
-    """Tokens sampled for one reply, at most; at least 1."""
+    """Maximum number of tokens in a reply; at least 1."""
     top_p: float = 1.0
     """Keep the fewest most likely tokens whose probabilities sum to at least this; in (0, 1]."""
     top_k: int = 0
@@ -32,7 +32,7 @@ class Sampling:
     repetition_penalty: float = 1.0
     """Divides positive and multiplies negative logits of tokens already in the context; > 0."""
     stop: tuple[str, ...] = ()
-    """A reply ends as soon as its text holds one of these strings, and is cut before it."""
+    """A reply ends as soon as its text contains one of these strings, and is cut before it."""
     eos: tuple[int, ...] = ()
     """Token ids that end a reply; they are part of its tokens, not of its text."""
 
@@ -63,7 +63,7 @@ def gumbel(keys: Sequence[np.ndarray], positions: Sequence[int], width: int) -> 
     Row i is a function of ``keys[i]``, ``positions[i]`` and ``width`` alone. Philox 4x64 (Salmon et
     al. 2011, "Parallel random numbers: as easy as 1, 2, 3", as in numpy) counts blocks in its first
     word; the position is its second, so positions never share a block. With u uniform,
-    -log(-log(1 - u)) is computed so that the largest values, which decide, are the finest.
+    -log(-log(1 - u)) is computed so that the largest values, which decide, are the most precise.
     """
     generator = np.random.Philox(key=0)
     state = generator.state
@@ -82,9 +82,9 @@ class Choice(NamedTuple):
 
     ``log_probs`` are of the model's whole distribution at the row's temperature, log_softmax(l/T),
     ``log_probs_at_1`` of log_softmax(l): neither top-k, top-p nor the repetition penalty enters
-    them. These are what a policy ratio needs: another policy may have kept other tokens, and the
-    ratio of two truncated distributions is then infinite or zero. At temperature 0 the choice is
-    certain, and its log_prob is 0.
+    them. A policy ratio needs these: another policy may keep other tokens, and the ratio of two
+    truncated distributions would be infinite or zero. At temperature 0 the choice is certain, and
+    its log_prob is 0.
     """
 
     tokens: torch.Tensor
@@ -102,7 +102,7 @@ class Chooser:
     settings : n Samplings
     keys : n keys from :meth:`RolloutKey.philox`
     drawn : n counts of the tokens each rollout has sampled before: the position of its noise
-    contexts : n lists of token ids, looked at by the repetition penalty alone
+    contexts : n lists of token ids, which only the repetition penalty reads
     """
 
     def __init__(self, settings, keys, drawn, contexts, device):
@@ -117,7 +117,7 @@ class Chooser:
         self.seen = None
 
     def select(self, rows: torch.Tensor) -> None:
-        """Go on with these rows only, in this order; ``rows`` indexes the present ones, [m]."""
+        """Keep these rows only, in this order; ``rows``, [m], are indices of the present rows."""
         device_rows = rows.to(self.temperature.device)
         for name in ("temperature", "top_p", "top_k", "penalty", "seen"):
             if getattr(self, name) is not None:
@@ -128,29 +128,29 @@ class Chooser:
         """Sample argmax(l / T + g), g the keyed Gumbel noise; ``logits`` is [n, vocabulary]."""
         logits = logits.float()
         greedy = self.temperature == 0
-        heat = torch.where(greedy, 1.0, self.temperature)
+        temperature = torch.where(greedy, 1.0, self.temperature)
         at_1 = logits.log_softmax(-1)
-        at_heat = at_1 if bool((heat == 1).all()) else (at_1 / heat).log_softmax(-1)
-        scaled = at_heat
+        at_t = at_1 if bool((temperature == 1).all()) else (at_1 / temperature).log_softmax(-1)
+        scaled = at_t
         if self.contexts is not None:
-            scaled = (self._penalised(logits) / heat).log_softmax(-1)
+            scaled = (self._penalised(logits) / temperature).log_softmax(-1)
         noise = self._noise(~greedy[:, 0].cpu().numpy(), logits.shape[1])
         tokens, ties = _winners(noise.to(logits.device), scaled, self.top_p, self.top_k)
         self.drawn += 1
         if self.seen is not None:
             self.seen.scatter_(1, tokens[:, None], True)
         picked = tokens[:, None]
-        log_probs = torch.where(greedy, 0.0, at_heat.gather(1, picked))
+        log_probs = torch.where(greedy, 0.0, at_t.gather(1, picked))
         log_probs_at_1 = at_1.gather(1, picked)
         if bool(log_probs_at_1.isnan().any()):
             raise FloatingPointError("the model's logits hold NaN: its weights are damaged")
         return Choice(tokens, log_probs[:, 0], log_probs_at_1[:, 0], ties)
 
-    def _noise(self, warm, width):
-        if warm.all():
+    def _noise(self, random, width):
+        if random.all():
             return gumbel(self.keys, self.drawn, width)
-        noise = torch.zeros(len(warm), width)
-        noise[torch.from_numpy(warm)] = gumbel(self.keys[warm], self.drawn[warm], width)
+        noise = torch.zeros(len(random), width)
+        noise[torch.from_numpy(random)] = gumbel(self.keys[random], self.drawn[random], width)
         return noise
 
     def _penalised(self, logits):
@@ -165,8 +165,8 @@ class Chooser:
 def _winners(noise, scaled, top_p, top_k):
     """The best of ``scaled`` + ``noise`` among the tokens that top-k and top-p keep, and ties: [n].
 
-    ``scaled``, [n, vocabulary], are log-probs at the row's temperature. To find what is kept, a row
-    sorts its 64 largest, else its 1,024 largest, else all.
+    ``scaled``, [n, vocabulary], are log-probs at the row's temperature. To find the kept tokens, a
+    row sorts its 64 largest, then, if these do not suffice, its 1,024 largest, then all.
     """
     tokens = torch.zeros(len(scaled), dtype=torch.int64, device=scaled.device)
     ties = torch.zeros_like(tokens, dtype=torch.bool)
@@ -203,8 +203,8 @@ def _rows(x, chosen):
 def _race(raced, top, top_p, top_k):
     """Place of the best of ``raced`` among the kept, [m, 1], and whether it is a tie, [m].
 
-    ``top``, [m, c], are the largest log-probs in falling order, all kept ones among them. Beside
-    the best two lying close, a token on the edge of the kept set makes a tie if it would decide.
+    ``top``, [m, c], are the largest log-probs in falling order, including all kept tokens. It is
+    a tie if the best two are close, or if a token at the edge of the kept set would decide.
     """
     rank = torch.arange(top.shape[1], device=top.device)
     within_k = (top_k == 0) | (rank < top_k)

@@ -12,15 +12,15 @@ from transformers import AttentionInterface
 
 NAME = "shared_prefix"
 SPARE = 16
-"""Places kept free for the next tokens of a sequence."""
+"""Spare places for the next tokens of a sequence."""
 HIDDEN = -1e30
-"""Score of what a query must not see: finite, so that a part hidden as a whole has no NaN."""
+"""Score of a hidden key: finite, so that a query with all keys hidden has no NaN."""
 
 
 class KVStore:
     """Keys and values of n sequences: tokens of their own, after a prefix that several may share.
 
-    ``store`` is [layers, 2, n, kv heads, room + 1, head size], keys then values; place ``room`` is
+    ``own`` is [layers, 2, n, kv heads, room + 1, head size], keys then values; place ``room`` is
     written by padding and never read. Slot i has ``length[i]`` own tokens, at positions from
     ``offset[i]`` on, after prefix number ``prefix[i]`` or, where that is -1, after nothing.
     ``shared`` is [layers, 2, prefixes, kv heads, longest, head size].
@@ -40,13 +40,13 @@ class KVStore:
 
     @property
     def room(self) -> int:
-        """Own tokens a sequence can hold."""
+        """Number of own tokens that a sequence can hold."""
         return self.own.shape[4] - 1
 
     def grow(self, room: int) -> None:
-        """Make place for at least ``room`` own tokens a sequence.
+        """Make room for at least ``room`` own tokens in each sequence.
 
-        Little more than that, and often: attention reads packed keys up to three times as fast.
+        It grows often and by little: attention reads densely packed keys up to three times as fast.
         """
         if room > self.room:
             shape = list(self.own.shape)
@@ -54,12 +54,12 @@ class KVStore:
             held = int(self.length.max(initial=0))
             grown = self.own.new_empty(shape)
             grown[:, :, :, :, :held] = self.own[:, :, :, :, :held]
-            # What is not written yet is read all the same, with no weight: it must be finite.
+            # Places that are not written yet are read with no weight, so they must be finite.
             grown[:, :, :, :, held:] = 0
             self.own = grown
 
     def copy(self, sources: np.ndarray, targets: np.ndarray) -> None:
-        """Put the sequence of slot sources[i] into slot targets[i], all at once."""
+        """Copy the sequence of slot sources[i] to slot targets[i], all at once."""
         if len(targets):
             self.own[:, :, targets] = self.own[:, :, sources]
             for column in (self.length, self.prefix, self.offset):
@@ -70,7 +70,7 @@ class KVStore:
         self.length[first:], self.prefix[first:], self.offset[first:] = 0, -1, 0
 
     def extend(self, number: int) -> None:
-        """Have at least ``number`` slots, the new ones empty; some more, so that few calls do."""
+        """Have at least ``number`` slots; add some more empty ones, so that few calls add any."""
         more = number - len(self.length)
         if more > 0:
             shape = list(self.own.shape)
@@ -85,7 +85,7 @@ class KVStore:
     def share(self, users: Sequence[Sequence[int]], prefixes: Sequence[torch.Tensor]) -> None:
         """Give each prefix, [layers, 2, kv heads, length, head size], to empty slots that use it.
 
-        Prefixes that no slot uses any more are forgotten.
+        Prefixes that no slot uses any more are dropped.
         """
         used, renumbered = np.unique(self.prefix[self.prefix >= 0], return_inverse=True)
         self.prefix[self.prefix >= 0] = renumbered
@@ -102,7 +102,7 @@ class KVStore:
         self.shared, self._some = shared, ((), None)
 
     def shared_of(self, numbers: np.ndarray) -> torch.Tensor:
-        """``shared`` of these prefixes alone, in rising order; the last answer is kept."""
+        """``shared`` of these prefixes, numbers in rising order; the last result is cached."""
         if len(numbers) == self.shared.shape[2]:
             return self.shared
         if self._some[0] != tuple(numbers):
@@ -135,7 +135,7 @@ class Pass:
             self._group_rows(store, store.prefix[low:high], store.offset[low:high])
 
     def _group_rows(self, store, prefix, offset):
-        """Sort the rows by prefix into [groups, cells], cells left over filled with row 0."""
+        """Sort the rows by prefix into [groups, cells]; unused cells have row 0."""
         numbers, group, sizes = np.unique(
             prefix[prefix >= 0], return_inverse=True, return_counts=True
         )

@@ -1,9 +1,9 @@
-"""Which sequence of the model each rollout reads: those with the same context read one."""
+"""Slots of the KV cache: which cached sequence each rollout reads. Equal contexts share one."""
 
 import numpy as np
 
 READ, RESTING, FREE = range(3)
-"""Uses of a slot, in the order in which they lie."""
+"""Uses of a slot, in the order of the slots."""
 
 Copies = tuple[np.ndarray, np.ndarray]
 """Slots to copy from and slots to copy to, all at once."""
@@ -11,11 +11,13 @@ _NONE: Copies = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
 
 
 class SlotAllocator:
-    """Slots of sequences, and the slot of each row; rows with the same context have the same one.
+    """Assigns a slot to each row; rows with the same context have the same slot.
 
-    The first ``sequences`` slots are read by the active ``rows``. Up to ``held`` come those that
-    only rows at rest have. What a row has read is the beginning of what its slot holds: others may
-    have gone on from there. From ``held`` on slots are free.
+    The active ``rows`` read the first ``sequences`` slots. The slots from there to ``held`` belong
+    to resting rows alone, and the slots from ``held`` to ``count`` are free. A slot begins with the
+    context of each of its rows, and may continue with tokens that only some of them have read.
+
+    Each method returns the copies between slots that the cache has to make.
     """
 
     def __init__(self, rows: int):
@@ -29,7 +31,7 @@ class SlotAllocator:
         return self.slot_of[self.rows]
 
     def begin(self, rows: np.ndarray, first: np.ndarray) -> Copies:
-        """Make these the active rows, ``rows[i]`` with the context of ``rows[first[i]]``."""
+        """Make these rows active, ``rows[i]`` with the same context as ``rows[first[i]]``."""
         self.rows = rows
         first, group = np.unique(first, return_inverse=True)
         resting = np.delete(self.slot_of, rows)
@@ -37,26 +39,27 @@ class SlotAllocator:
         return self._assign(begun, group, np.isin(begun, resting))
 
     def split(self, tokens: np.ndarray) -> Copies:
-        """Give readers of one sequence that go on by different tokens, [n], one each."""
-        said = np.empty(self.sequences, dtype=np.int64)
-        said[self.read] = tokens
-        if (said[self.read] == tokens).all():
+        """Give rows that read one slot a slot each where their next tokens, [n], differ."""
+        token_of = np.empty(self.sequences, dtype=np.int64)
+        token_of[self.read] = tokens
+        if (token_of[self.read] == tokens).all():
             return _NONE
         pairs = self.read * (int(tokens.max()) + 1) + tokens
         _, first, group = np.unique(pairs, return_index=True, return_inverse=True)
         return self._assign(self.read[first], group, np.zeros(len(first), dtype=bool))
 
     def keep(self, alive: np.ndarray) -> Copies:
-        """Go on with the active rows where ``alive``, bool [n]; the others rest from now on."""
+        """Keep the rows where ``alive``, bool [n], active; the others rest."""
         self.rows = self.rows[alive]
         return self._arrange(np.arange(self.count))
 
     def _assign(self, begun, group, taken) -> Copies:
         """Give each group of active rows a slot.
 
-        begun: of each group, the slot that holds the beginning of what it reads, or -1: the first
-        group that begins so has it, unless it is taken, the others a copy.
+        begun: for each group, the slot whose beginning it has read, or -1. The first group of a
+        slot takes it over, unless it is taken; the others get a copy.
         group: of each active row.
+        taken: for each group, whether a resting row has its slot.
         """
         stays = np.zeros(len(begun), dtype=bool)
         stays[np.unique(begun, return_index=True)[1]] = True
@@ -71,9 +74,9 @@ class SlotAllocator:
         return self._arrange(source)
 
     def _arrange(self, source) -> Copies:
-        """Sort the slots by use; none is moved that lies among those of its use.
+        """Sort the slots by use, without moving a slot that is among those of its use already.
 
-        source: of each slot, where what belongs into it lies now.
+        source: for each slot, the slot that its contents are in now.
         """
         every, has_slot = np.arange(self.count), self.slot_of >= 0
         use = np.full(self.count, FREE)
@@ -81,7 +84,7 @@ class SlotAllocator:
         use[self.read] = READ
         wanted = np.sort(use)
         wrong = np.flatnonzero(use != wanted)
-        place = every.copy()  # of slot s, the slot that comes to s
+        place = every.copy()  # place[s]: the slot that moves to s
         place[wrong] = wrong[use[wrong].argsort(kind="stable")]
         to = np.empty_like(place)
         to[place] = every
