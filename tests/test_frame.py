@@ -36,6 +36,18 @@ def test_light_rooms_stay_light(room):
     assert (done.stdout.strip(), done.stderr) == ("", "")
 
 
+@pytest.mark.parametrize("room", ["claims", "metrics", "outcomes", "reporting"])
+def test_rooms_of_tables_load_few_modules_and_none_that_runs_models(room):
+    code = f"import sys, lib.{room}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    modules = [name.split(".") for name in done.stdout.split()]
+    ours = [name for name in modules if name[0] == "lib"]
+    assert ["lib", room] in ours
+    assert len(ours) <= 30
+    assert not {name[1] for name in ours if name[1:]} & {"lab", "training", "generation"}
+    assert ["torch"] not in modules
+
+
 # --- the environment ------------------------------------------------------------------------------
 
 

@@ -14,56 +14,35 @@ is up to the caller: tables, seeds and conditions come in as arguments.
 '36 of 42'
 """
 
-from lib.claims.advantage import advantage_claims, attribution_claims
-from lib.claims.claim import MIME, Claim, ClaimTable, verdict
-from lib.claims.harness import Contrast, harness_claims
-from lib.claims.ptgs import pilot_claims, ptgs_claims
-from lib.claims.sharpening import (
-    all_claims,
-    coverage_crossover,
-    few_rollouts_predict,
-    larger_cross_earlier,
-    polarisation,
-    tax_follows_consistency,
-    tax_positive,
-)
-from lib.claims.studies import (
-    ESTIMATION_ROLLOUTS,
-    FEWEST_PAIRS,
-    Agreement,
-    Study,
-    agreement,
-    load,
-    only,
-    split_taxes,
-    study,
-)
+import lazy_loader
 
-__all__ = [
-    "ESTIMATION_ROLLOUTS",
-    "FEWEST_PAIRS",
-    "MIME",
-    "Agreement",
-    "Claim",
-    "ClaimTable",
-    "Contrast",
-    "Study",
-    "advantage_claims",
-    "agreement",
-    "all_claims",
-    "attribution_claims",
-    "coverage_crossover",
-    "few_rollouts_predict",
-    "harness_claims",
-    "larger_cross_earlier",
-    "load",
-    "only",
-    "pilot_claims",
-    "polarisation",
-    "ptgs_claims",
-    "split_taxes",
-    "study",
-    "tax_follows_consistency",
-    "tax_positive",
-    "verdict",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["harness_rates", "paper_tables", "seed_differences"],
+    submod_attrs={
+        "advantage": ["advantage_claims", "attribution_claims"],
+        "claim": ["Claim", "ClaimTable", "MIME", "verdict"],
+        "harness": ["Contrast", "harness_claims"],
+        "ptgs": ["pilot_claims", "ptgs_claims"],
+        "sharpening": [
+            "all_claims",
+            "coverage_crossover",
+            "few_rollouts_predict",
+            "larger_cross_earlier",
+            "polarisation",
+            "tax_follows_consistency",
+            "tax_positive",
+        ],
+        "studies": [
+            "Agreement",
+            "ESTIMATION_ROLLOUTS",
+            "FEWEST_PAIRS",
+            "Study",
+            "agreement",
+            "load",
+            "only",
+            "split_taxes",
+            "study",
+        ],
+    },
+)
