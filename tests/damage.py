@@ -7,6 +7,7 @@ import zipfile
 
 from lib import ROOT, outcomes
 from lib.outcomes import importers
+from lib.outcomes.importers.archive import Archive
 
 EXAMPLES = ROOT / "data" / "examples"
 
@@ -264,8 +265,7 @@ def _in_rows(rng, file, change):
 def _members(file):
     with zipfile.ZipFile(file) as archive:
         return {
-            info.filename: importers.archive.Archive(file, archive).read(info.filename)
-            for info in archive.infolist()
+            info.filename: Archive(file, archive).read(info.filename) for info in archive.infolist()
         }
 
 

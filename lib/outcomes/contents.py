@@ -1,4 +1,4 @@
-"""What files hold, within limits: text, plain or packed by gzip, JSON, and rows of Parquet."""
+"""Contents of files, within limits: text, plain or packed by gzip, JSON, and rows of Parquet."""
 
 import codecs
 import gzip
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lib.outcomes.table import OutcomesError
+from lib.outcomes.errors import OutcomesError
 
 LONGEST_LINE = 2**28
 """Bytes of a line, unpacked."""
@@ -18,47 +18,47 @@ LARGEST_DOCUMENT = 2**30
 """Bytes of a file that is read whole: as Python objects, JSON takes up to twenty times as much."""
 
 LARGEST_RATIO = 100
-"""Bytes unpacked for a byte of a file; logs of chats reach some dozens."""
+"""Unpacked bytes allowed for each byte of a file; logs of chats reach a few dozen."""
 
 SMALL = 2**22
-"""Bytes unpacked that are harmless at any ratio, which a log of a few like samples can reach."""
+"""Unpacked bytes allowed at any ratio: a log of a few similar samples can exceed the ratio."""
 
-_AT_ONCE = 2**17
-"""Bytes read at once: many lines of logs are longer than what is usual."""
+_READ_SIZE = 2**17
+"""Bytes read at once. Many lines of logs are longer than Python's default buffer."""
 
 _PACKED = b"\x1f\x8b"
 
 
 def suffix(path: Path) -> str:
-    """The kind of file that a name tells: ".csv" of runs.CSV.gz."""
+    """The suffix of a name in lower case, without .gz: ".csv" for runs.CSV.gz."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where it is packed, whatever its name says.
+    """The bytes of a file, unpacked if it is packed, whatever its name.
 
-    Raises OutcomesError for a gzip file that is none, or not whole, and for text in UTF-16.
+    Raises OutcomesError for a gzip file that is damaged or incomplete, and for text in UTF-16.
     """
     try:
-        with gzip.open(path) if _is_packed(path) else path.open("rb", _AT_ONCE) as file:
+        with gzip.open(path) if _is_packed(path) else path.open("rb", _READ_SIZE) as file:
             if file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
                 raise OutcomesError(
-                    f"{path}: text in UTF-16; expected UTF-8. Save it so (spreadsheets call it "
-                    '"CSV UTF-8").'
+                    f"{path}: expected text in UTF-8, got UTF-16. Save it as UTF-8 (in a "
+                    'spreadsheet, as "CSV UTF-8").'
                 )
             yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise OutcomesError(
-            f"{path}: not a whole gzip file ({error}). Drop .gz from the name if it is plain text, "
-            "or fetch it again if it was cut short."
+            f"{path}: not a whole gzip file ({error}). If it is plain text, drop .gz from its "
+            "name; if it was cut short, fetch it again."
         ) from error
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers from 1, one at a time, unpacked.
+    """The lines of a file, unpacked, with their numbers from 1.
 
-    Raises OutcomesError for a line beyond the limits, before much of it is unpacked.
+    Raises OutcomesError for a line beyond the limits before much of it is unpacked.
     """
     longest = _limit(path, LONGEST_LINE)
     with opened(path) as file:
@@ -66,34 +66,34 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
         while raw := file.readline(longest + 1):
             if len(raw) > longest:
                 raise OutcomesError(
-                    f"{path}, line {number}: longer than {longest} bytes; refused"
-                    f"{_as_bomb(path)}. Expected a record a line."
+                    f"{path}, line {number}: longer than {longest} bytes, so it was not read"
+                    f"{_like_a_bomb(path)}. Expected one record on each line."
                 )
             yield number, raw
             number += 1
 
 
 def document(path: Path) -> bytes:
-    """The whole content of a file, unpacked; OutcomesError where it is beyond the limits."""
+    """The whole content of a file, unpacked. Raises OutcomesError if it is beyond the limits."""
     largest = _limit(path, LARGEST_DOCUMENT)
     with opened(path) as file:
         content = file.read(largest + 1)
     if len(content) > largest:
         raise OutcomesError(
-            f"{path}: holds more than {largest} bytes; refused{_as_bomb(path)}. Expected a "
-            "document that fits into memory; split it, or turn it into JSON lines."
+            f"{path}: larger than {largest} bytes, so it was not read{_like_a_bomb(path)}. "
+            "Expected a document that fits into memory. Split it, or convert it to JSON lines."
         )
     return content
 
 
 def digest(path: Path) -> str:
-    """What two files have in common only where they hold the same, packed or not."""
+    """A hash of the unpacked content."""
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def starts_with(path: Path, mark: bytes) -> bool:
-    """Whether the first of a file that is not blank, unpacked, is this mark."""
+    """Whether the unpacked content begins with this mark, after any blanks."""
     with opened(path) as file:
         while start := file.read(4096).removeprefix(codecs.BOM_UTF8):
             if not start.isspace():
@@ -104,7 +104,7 @@ def starts_with(path: Path, mark: bytes) -> bool:
 
 
 def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object as a dict, for `json.loads`; ValueError for one that says a thing twice."""
+    """A JSON object as a dict, for `json.loads`. Raises ValueError for a repeated name."""
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]
@@ -114,7 +114,7 @@ def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def parquet(path: Path):
-    """The `pyarrow.parquet.ParquetFile`; what is wrong in it is an OutcomesError."""
+    """The file as a `pyarrow.parquet.ParquetFile`. Raises OutcomesError if it is damaged."""
     import pyarrow
     import pyarrow.parquet
 
@@ -124,10 +124,9 @@ def parquet(path: Path):
     except OutcomesError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
-        said = str(error) or type(error).__name__
         raise OutcomesError(
-            f"{path}: not a Parquet file that can be read ({said}). Rename it to what it holds, or "
-            "write it again."
+            f"{path}: not a readable Parquet file ({str(error) or type(error).__name__}). Give it "
+            "the suffix of what it holds, or write it again."
         ) from error
 
 
@@ -137,11 +136,11 @@ def _is_packed(path) -> bool:
 
 
 def _limit(path, largest) -> int:
-    """`largest`, or less where a packed file would be out of all proportion to its size."""
+    """`largest`, or less for a packed file, in proportion to its size."""
     if not _is_packed(path):
         return largest
     return min(largest, max(SMALL, LARGEST_RATIO * path.stat().st_size))
 
 
-def _as_bomb(path) -> str:
-    return ", as a gzip bomb would be" if _is_packed(path) else ""
+def _like_a_bomb(path) -> str:
+    return " (it unpacks like a gzip bomb)" if _is_packed(path) else ""

@@ -1,4 +1,4 @@
-"""Two arms side by side: the tasks both have, and those left out."""
+"""Two arms side by side: the tasks that both have, and those left out."""
 
 import zlib
 from collections.abc import Sequence
@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 
 from lib.metrics import Counts, SharpeningTax, sharpening_tax
-from lib.outcomes.table import CELL, OutcomesError, counts, kind, warn
+from lib.outcomes.columns import CELL
+from lib.outcomes.errors import OutcomesError, warn
+from lib.outcomes.table import counts, kind
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """Two arms over the tasks both have: row i of `base` and of `post` is the same task.
+    """Two arms over the tasks that both have.
 
-    base, post: tables of counts, same tasks, same order.  dropped: columns task, arm, why.
+    base, post: tables of counts; row i of both is the same task.  dropped: columns task, arm, why.
     """
 
     base: pd.DataFrame
@@ -26,26 +28,26 @@ class Alignment:
 def align(base: pd.DataFrame, post: pd.DataFrame) -> Alignment:
     """Pair two arms of one benchmark by task name.
 
-    base, post: tables of attempts or counts, one cell each. Tasks that one arm lacks, or has no
-    scored attempt of, are left out and reported in `dropped`, never silently.
-    Raises OutcomesError for histograms, whose tasks have no names, and where no task is left.
+    base, post: tables of attempts or counts, each of one benchmark, pair and arm. Tasks without a
+    scored attempt in one of the arms are left out, and listed in `dropped`.
+    Raises OutcomesError for histograms, whose tasks have no names, and if no task is left.
     """
     return _aligned(counts(base), counts(post))
 
 
 def _aligned(base, post) -> Alignment:
-    """`align` for tables of counts that are valid already."""
+    """As `align`, for valid tables of counts."""
     arms = {"base": base, "post": post}
     for arm, table in arms.items():
         if kind(table) == "histogram":
             raise OutcomesError(
-                f"the {arm} arm is a histogram: its rows name no task, and row i of one arm is not "
-                "row i of the other. Use comparisons(), which resamples such arms independently."
+                f"the {arm} arm is a histogram, so its tasks have no names to pair them by. Use "
+                "comparisons(), which resamples such arms independently."
             )
         if len(table[CELL].drop_duplicates()) > 1:
             raise OutcomesError(
-                f"the {arm} arm holds {len(table[CELL].drop_duplicates())} cells; expected one "
-                "benchmark, pair and arm. Select one, or use comparisons()."
+                f"the {arm} arm: expected rows of one benchmark, pair and arm; got "
+                f"{len(table[CELL].drop_duplicates())} of them. Select one, or use comparisons()."
             )
     scored = {arm: table[table["n"] > 0].set_index("task") for arm, table in arms.items()}
     dropped = []
@@ -55,18 +57,19 @@ def _aligned(base, post) -> Alignment:
             (t, other, "not attempted")
             for t in scored[arm].index.difference(arms[other]["task"], sort=False)
         ]
-    # In the order of their names, so that pairs on one benchmark have the same tasks in one order.
+    # Sorted, so that all pairs on a benchmark have the same tasks in the same order.
     common = scored["base"].index.intersection(scored["post"].index).sort_values()
     if common.empty and set(arms["base"]["task"]) & set(arms["post"]["task"]):
         raise OutcomesError(
-            f"no task has a scored attempt in both arms: {len(scored['base'])} have one in base, "
-            f"{len(scored['post'])} in post. Look at why attempts are missing, and run those anew."
+            "no task has a scored attempt in both arms. Tasks with a scored attempt: "
+            f"{len(scored['base'])} in base, {len(scored['post'])} in post. Find out why attempts "
+            "are missing, and repeat them."
         )
     if common.empty:
-        shown = {arm: ", ".join(map(repr, table["task"][:3])) for arm, table in arms.items()}
+        names = {arm: ", ".join(map(repr, table["task"][:3])) for arm, table in arms.items()}
         raise OutcomesError(
-            f"no task in common with a scored attempt in both arms: base has {shown['base']} ..., "
-            f"post has {shown['post']} ... Both files must name tasks alike."
+            f"no task in common: base has {names['base']} ..., post has {names['post']} ... Name "
+            "the tasks alike in both files."
         )
     return Alignment(
         *(scored[arm].loc[common].reset_index() for arm in ("base", "post")),
@@ -79,8 +82,8 @@ class Comparison:
     """A base and a post-trained arm of one pair on one benchmark, ready for `metrics`.
 
     base, post: counts, over the same tasks in the same order unless an arm is a histogram.
-    dropped: tasks left out because the arms do not share them, with the reason.
-    missing: attempts at the tasks compared that have no score, by arm.
+    dropped: tasks left out because the arms do not share them: columns task, arm, why.
+    missing: by arm, the number of attempts without a score at the tasks compared.
     """
 
     benchmark: str
@@ -95,10 +98,10 @@ class Comparison:
         return self.pair if self.benchmark == "default" else f"{self.pair} on {self.benchmark}"
 
     def tax(self, K: int, *, n_boot: int = 1000, seed: int = 0) -> SharpeningTax:
-        """`metrics.sharpening_tax` of this comparison.
+        """`metrics.sharpening_tax` of this comparison, for budgets up to K.
 
-        Pairs on one benchmark that name the same tasks share each draw of tasks, so that claims may
-        pool them. An interval does not change with what else is in the table.
+        Pairs on one benchmark with the same tasks are resampled with the same draws, so that claims
+        may pool them. An interval does not depend on what else is in the table.
         """
         shared = self.base.tasks is None
         rng = np.random.default_rng([seed, _number(self.benchmark)]) if shared else self.rng(seed)
@@ -108,12 +111,12 @@ class Comparison:
             raise OutcomesError(f"{self.label}, {error}") from error
 
     def rng(self, seed: int) -> np.random.Generator:
-        """A generator of this comparison's own, by the names of its benchmark and pair."""
+        """A generator for this comparison alone, seeded by the names of its benchmark and pair."""
         return np.random.default_rng([seed, _number(f"{self.benchmark}/{self.pair}")])
 
     @property
     def max_k(self) -> int:
-        """The largest budget that every task allows in both arms."""
+        """The largest budget that every task allows: the fewest scored attempts in both arms."""
         return int(min(min(self.base.n), min(self.post.n)))
 
 
@@ -122,30 +125,29 @@ def _number(name: str) -> int:
 
 
 def comparisons(table: pd.DataFrame, *, base: str = "base", post: str = "post") -> list[Comparison]:
-    """All comparisons in a table, in order of appearance.
+    """The comparisons of a table, in order of appearance.
 
-    Warns of a (benchmark, pair) that has one of the two arms only; where none has both,
-    OutcomesError.
+    base, post: names of the two arms. Issues an OutcomesWarning for each (benchmark, pair) with
+    only one of them. Raises OutcomesError if none has both.
     """
     table = counts(table)
-    found, alone = [], []
+    compared, alone = [], []
     for (benchmark, pair), rows in table.groupby(["benchmark", "pair"], sort=False):
         arms = [rows[rows["arm"] == arm] for arm in (base, post)]
         if all(len(arm) for arm in arms):
-            found.append(_comparison(benchmark, pair, arms, kind(table)))
+            compared.append(_comparison(benchmark, pair, arms, kind(table)))
         elif any(len(arm) for arm in arms):
             alone.append(f"{pair} on {benchmark} ({base if len(arms[0]) else post})")
-    if not found:
+    if not compared:
         cells = table[CELL].drop_duplicates().agg(" / ".join, axis=1)
         raise OutcomesError(
-            f"no benchmark and pair has both arms {base!r} and {post!r}. Cells here (benchmark "
-            f"/ pair / arm): {', '.join(cells[:12])}{' ...' * (len(cells) > 12)}. Name them "
-            'alike in both arms: when logs are read, benchmark="NAME" (on the command line: '
-            "--choose benchmark=NAME), and likewise for pair."
+            f"no benchmark and pair has both arms {base!r} and {post!r}. Got (benchmark / pair / "
+            f"arm): {', '.join(cells[:12])}{' ...' * (len(cells) > 12)}. Name benchmark and pair "
+            'alike in both arms: read logs with `benchmark="NAME"` and `pair="NAME"`.'
         )
     if alone:
-        warn(f"not compared, since the other arm is not there: {', '.join(alone)}.")
-    return found
+        warn(f"not compared, since the other arm is missing: {', '.join(alone)}.")
+    return compared
 
 
 LARGEST_DEFAULT_BUDGET = 1024

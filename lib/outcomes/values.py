@@ -1,26 +1,22 @@
-"""Single values of a table of outcomes: what passes for a name, a count, an outcome, a text."""
-
-import reprlib
+"""Single values of a table of outcomes: names, counts, outcomes and texts."""
 
 import numpy as np
 import pandas as pd
 
 LARGEST = 2**53
-"""Counts beyond this are no counts, and other readers' floats no longer tell them apart."""
+"""The largest count. Readers that use floats cannot tell larger whole numbers apart."""
 
 _WORDS = {
     **dict.fromkeys(("true", "1", "1.0", "yes", "pass", "passed", "correct"), True),
     **dict.fromkeys(("false", "0", "0.0", "no", "fail", "failed", "incorrect"), False),
     **dict.fromkeys(("", "null", "none", "nan", "na", "n/a", "<na>"), pd.NA),
 }
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 80
 
 
 def as_name(value) -> str | None:
-    """The name of a task, pair, benchmark or arm that a value is; None for what is no name.
+    """A value as the name of a task, pair, benchmark or arm; None if it cannot be a name.
 
-    Names are text, without blanks around it, and whole numbers.
+    Text, without the blanks around it, and whole numbers are names.
     """
     if isinstance(value, str):
         name = value.strip()
@@ -30,7 +26,7 @@ def as_name(value) -> str | None:
 
 
 def as_whole(value) -> int | None:
-    """The whole number that a value is, or spells (4, 4.0, "4"); None for any other value."""
+    """A value as a whole number (4, 4.0 or "4"); None for any other value."""
     if isinstance(value, bool | np.bool_):
         return None
     if isinstance(value, str):
@@ -49,7 +45,7 @@ def as_whole(value) -> int | None:
 
 
 def as_passed(value):
-    """True, False, or NA for missing; None for what is no outcome (a score, a word, a list)."""
+    """True, False, or NA for a missing outcome; None for other values, such as scores and lists."""
     if value is None or value is pd.NA:
         return pd.NA
     if isinstance(value, str):
@@ -60,30 +56,25 @@ def as_passed(value):
 
 
 def letters(values) -> dict[str, bool]:
-    """What C and I, correct and incorrect, stand for where texts are those or blank; {} elsewhere.
+    """The outcomes of the letters C (correct) and I (incorrect), if all texts are C, I or blank.
 
-    Beside other letters they might be options of a question.
+    Otherwise {}, since beside other letters they may be the options of a question.
     """
     meaning = {"C": True, "I": False}
-    told = {value.strip() for value in values if isinstance(value, str)}
-    blank = {one for one in told if as_passed(one) is pd.NA}
-    return meaning if told - blank and told - blank <= set(meaning) else {}
+    texts = {value.strip() for value in values if isinstance(value, str)}
+    texts -= {text for text in texts if as_passed(text) is pd.NA}
+    return meaning if texts and texts <= set(meaning) else {}
 
 
 def as_text(value) -> str | None:
-    """A text that every format can hold; None for null and for empty text."""
+    """A value as text that every file format can hold; None for null and for empty text."""
     if value is None or value is pd.NA or (isinstance(value, float) and value != value):
         return None
     return str(value).encode("utf-8", "replace").decode("utf-8") or None
 
 
-def shown(value) -> str:
-    """A value as error messages show it: long ones shortened."""
-    return _short.repr(value.item() if isinstance(value, np.generic) else value)
-
-
 def is_utf8(text: str) -> bool:
-    """Whether it can be written as UTF-8: half of a surrogate pair cannot."""
+    """Whether text can be encoded as UTF-8. Half of a surrogate pair cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Members of a zip archive, read in memory, within limits, whatever the archive says of itself."""
+"""Members of a zip archive, read in memory and within limits: archives are not trusted."""
 
 import struct
 import zipfile
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from lib.outcomes import OutcomesError
 from lib.outcomes.contents import LARGEST_RATIO, SMALL
+from lib.outcomes.errors import OutcomesError
 
 LARGEST_MEMBER = 2**28
 """Bytes of a member, unpacked: as Python objects, JSON takes up to twenty times as much."""
@@ -21,7 +21,7 @@ _ZSTD = 93
 
 @contextmanager
 def opened(path: Path) -> Iterator["Archive"]:
-    """The archive, its list of members checked: no bomb, and no member outside of it."""
+    """The archive. Raises OutcomesError for a zip bomb and for members with paths outside of it."""
     with _whole(path):
         try:
             file = zipfile.ZipFile(path)
@@ -39,7 +39,7 @@ def _whole(place):
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, OSError, ValueError) as error:
         raise OutcomesError(
-            f"{place}: not a whole zip archive ({error}). Fetch it again if it was cut short."
+            f"{place}: not a whole zip archive ({error}). If it was cut short, fetch it again."
         ) from error
 
 
@@ -52,20 +52,20 @@ class Archive:
         total = sum(info.file_size for info in file.infolist())
         if total > max(SMALL, LARGEST_RATIO * path.stat().st_size) or total > LARGEST_TOTAL:
             raise OutcomesError(
-                f"{path}: would unpack to {total} bytes, more than {LARGEST_RATIO} times its size "
-                f"or {LARGEST_TOTAL} in all; refused, as a zip bomb would be. If it is a log, turn "
-                "it into JSON (inspect log convert --to json) and read that."
+                f"{path}: would unpack to {total} bytes, like a zip bomb. Expected at most "
+                f"{LARGEST_RATIO} times its size, and {LARGEST_TOTAL} in all. If it is a log, "
+                "convert it to JSON (inspect log convert --to json) and read that."
             )
         for info in file.infolist():
             name = PurePosixPath(info.filename.replace("\\", "/"))
             if name.is_absolute() or ".." in name.parts or ":" in info.filename[:2]:
                 raise OutcomesError(
-                    f"{path}: member {info.filename!r} lies outside of the archive; refused."
+                    f"{path}: member {info.filename!r} has a path outside of the archive."
                 )
             if info.file_size > LARGEST_MEMBER:
                 raise OutcomesError(
-                    f"{path}: member {info.filename!r} has {info.file_size} bytes, more than "
-                    f"{LARGEST_MEMBER}; refused."
+                    f"{path}: member {info.filename!r} has {info.file_size} bytes. Expected at "
+                    f"most {LARGEST_MEMBER}."
                 )
 
     @property
@@ -74,11 +74,11 @@ class Archive:
 
     @property
     def repeated(self) -> int:
-        """Members that a later one of the same name replaces."""
+        """The number of members that a later one of the same name replaces."""
         return len(self._file.infolist()) - len(self._infos)
 
     def read(self, name: str) -> bytes:
-        """The content of a member; never more than the archive's list says it has."""
+        """The content of a member, of the size that the archive lists."""
         info = self._infos[name]
         place = f"{self.path}, {name}"
         try:
@@ -92,23 +92,23 @@ class Archive:
             raise OutcomesError(f"{place}: cannot be unpacked ({error}).") from error
         if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
             raise OutcomesError(
-                f"{place}: unpacks to other bytes than the archive lists. Fetch it again."
+                f"{place}: differs from the size or checksum in the archive. Fetch it again."
             )
         return content
 
     def _raw(self, info) -> bytes:
-        """The packed bytes of a member, found by the local header in front of them."""
+        """The packed bytes of a member, which follow its local header."""
         file = self._file.fp
         file.seek(info.header_offset)
         header = file.read(30)
         if len(header) < 30 or header[:4] != b"PK\x03\x04":
-            raise zipfile.BadZipFile(f"no header of {info.filename!r} where the list says")
+            raise zipfile.BadZipFile(f"no header of {info.filename!r} at its offset")
         file.seek(sum(struct.unpack("<HH", header[26:30])), 1)
         return file.read(info.compress_size)
 
 
 def _unpacked_zstd(packed, size) -> bytes:
-    """Zstandard, which Python's zipfile reads from 3.14 on only; pyarrow brings it."""
+    """Zstandard through pyarrow: zipfile supports it only from Python 3.14 on."""
     import pyarrow
 
     with pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd") as stream:

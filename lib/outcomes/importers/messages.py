@@ -1,29 +1,29 @@
-"""Messages of chat logs as ours: role, content as text or parts, tool calls in either spelling."""
+"""Messages of chat logs, converted to `lib.trajectories.Message`."""
 
 import json
 from typing import Any
 
-from lib.outcomes import OutcomesError
-from lib.outcomes.values import shown
+from lib.outcomes.errors import OutcomesError, shown
 from lib.trajectories.schema import Message, ToolCall
 
 _ROLES = {"developer": "system", "function": "tool"}
 
 
 def read_messages(raw: Any, place: str) -> list[Message]:
-    """A list of messages as chat APIs, Inspect, tau2 or verifiers write them.
+    """Convert a list of messages as chat APIs, Inspect, tau2 or verifiers write them.
 
-    Raises OutcomesError naming the message that is none.
+    Content may be text or a list of parts. Raises OutcomesError naming the message that is not
+    understood.
     """
     if not isinstance(raw, list):
-        raise OutcomesError(f"{place}: got {type(raw).__name__}, expected a list of messages.")
-    found = []
+        raise OutcomesError(f"{place}: expected a list of messages, got {type(raw).__name__}.")
+    messages = []
     for number, message in enumerate(raw):
         if isinstance(message, dict) and isinstance(message.get("tool_messages"), list):
-            found += read_messages(message["tool_messages"], f"{place}, message {number}")
+            messages += read_messages(message["tool_messages"], f"{place}, message {number}")
         else:
-            found.append(_message(message, f"{place}, message {number}"))
-    return found
+            messages.append(_message(message, f"{place}, message {number}"))
+    return messages
 
 
 def _message(raw, place) -> Message:
@@ -33,28 +33,28 @@ def _message(raw, place) -> Message:
     calls = raw.get("tool_calls") or ()
     if not isinstance(calls, list | tuple):
         raise OutcomesError(
-            f"{place}, 'tool_calls': got {shown(calls)}, expected a list of calls, or null."
+            f"{place}, 'tool_calls': expected a list of calls or null, got {shown(calls)}."
         )
-    answered = raw.get("tool_call_id") or (raw.get("id") if role == "tool" else None)
+    call_id = raw.get("tool_call_id") or (raw.get("id") if role == "tool" else None)
     name = raw.get("name") or raw.get("function")
     return Message(
         role,
         _text(raw.get("content"), place),
         tuple(_call(call, place) for call in calls),
         name=name if isinstance(name, str) else None,
-        tool_call_id=answered if isinstance(answered, str) else None,
+        tool_call_id=call_id if isinstance(call_id, str) else None,
     )
 
 
 def _text(content, place) -> str:
-    """Text, or the text of all parts; what is no text is named by its type."""
+    """Text, or the texts of all parts; a part without text becomes its type in brackets."""
     if content is None:
         return ""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         raise OutcomesError(
-            f"{place}: content is {type(content).__name__}, expected text or parts."
+            f"{place}: expected content as text or parts, got {type(content).__name__}."
         )
     parts = []
     for part in content:
@@ -71,7 +71,7 @@ def _text(content, place) -> str:
 
 
 def _call(raw, place) -> ToolCall:
-    """A call as chat APIs nest it under `function`, or flat; its arguments may be JSON text."""
+    """A call, flat or under `function` as in chat APIs; its arguments may be JSON text."""
     if isinstance(raw, str):  # verifiers keep calls as JSON text
         raw = _json(raw)
     inner = raw.get("function") if isinstance(raw, dict) else None
@@ -79,11 +79,11 @@ def _call(raw, place) -> ToolCall:
     if isinstance(call, dict) and isinstance(inner, str):
         call = {**raw, "name": inner}
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        raise OutcomesError(f"{place}: a tool call without a name.")
+        raise OutcomesError(f"{place}: expected a tool call with a name, got {shown(raw)}.")
     arguments = call.get("arguments")
     if isinstance(arguments, str):
         arguments = _json(arguments)
-    if not isinstance(arguments, dict):  # what a policy wrote may be no arguments at all
+    if not isinstance(arguments, dict):  # a policy may write anything
         arguments = {"": call.get("arguments")} if call.get("arguments") else {}
     return ToolCall(
         call["name"], arguments, call.get("id") if isinstance(call.get("id"), str) else None

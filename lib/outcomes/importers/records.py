@@ -5,15 +5,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lib.outcomes import OutcomesError, contents
-from lib.outcomes.values import shown
+from lib.outcomes import contents
+from lib.outcomes.errors import OutcomesError, shown, start_of
+
+NONE = type(None)
 
 _LONGEST_NUMBER = 300
-"""Digits of a whole number that a float can still hold."""
+"""The most digits of a whole number that a float can hold."""
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
-    """The objects of a file of JSON lines (packed by gzip, too) with their line numbers.
+    """The objects of a file of JSON lines, packed by gzip or not, with their line numbers.
 
     Raises OutcomesError naming file and line for anything else, a torn last line included.
     """
@@ -22,9 +24,15 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
             yield number, parsed(raw, f"{path}, line {number}")
 
 
+def placed_lines(path: Path) -> Iterator[tuple[str, dict]]:
+    """As `json_lines`, with the place to name in errors instead of the number."""
+    return ((f"{path}, line {number}", row) for number, row in json_lines(path))
+
+
 def json_rows(path: Path) -> tuple[Iterable[tuple[int, Any]], str]:
-    """The values of a file that is one JSON list, or the objects of JSON lines, and what to call
-    their numbers: "row" or "line".
+    """The numbered values of a JSON list, or of JSON lines, and the noun for their numbers.
+
+    The noun is "row" or "line".
     """
     if contents.starts_with(path, b"["):
         return enumerate(json_document(path), 1), "row"
@@ -32,28 +40,27 @@ def json_rows(path: Path) -> tuple[Iterable[tuple[int, Any]], str]:
 
 
 def json_document(path: Path) -> Any:
-    """The one JSON value that a file holds."""
+    """The object or list that a file holds as JSON. Raises OutcomesError for anything else."""
     return parsed(contents.document(path), str(path), kind=(dict, list))
 
 
 def parsed(raw: bytes, place: str, kind=dict) -> Any:
-    """JSON as Python values, NaN allowed; OutcomesError naming the place for anything else."""
+    """JSON as Python values, NaN allowed. Raises OutcomesError naming the place otherwise."""
     try:
         text = raw.decode("utf-8-sig")
         value = _JSON.decode(text)
         if not isinstance(value, kind):
-            raise ValueError(f"{type(value).__name__} where an object was expected")
+            raise ValueError(f"expected an object, got {type(value).__name__}")
     except (ValueError, RecursionError) as error:
-        start = repr(raw.strip()[:60].decode("utf-8", "backslashreplace"))
         raise OutcomesError(
-            f"{place}: expected JSON, got {start} ({error}). Mend or delete it, or fetch the file "
-            "again if it was cut short."
+            f"{place}: expected JSON, got {start_of(raw)} ({error}). Correct or delete it, or "
+            "fetch the file again if it was cut short."
         ) from error
     return value
 
 
 def _whole(digits):
-    """A whole number; one beyond all floats is no score, count or setting, and is refused."""
+    """A whole number. One beyond all floats cannot be a score, a count or a setting."""
     if len(digits) > _LONGEST_NUMBER:
         raise ValueError(f"a number of {len(digits)} digits")
     return int(digits)
@@ -62,41 +69,55 @@ def _whole(digits):
 _JSON = json.JSONDecoder(object_pairs_hook=contents.json_object, parse_int=_whole)
 
 
-def get(record: dict, name: str, kinds: tuple[type, ...], place: str, what: str = "") -> Any:
-    """record[name], which must be there and of one of those very types (True is no int)."""
+def get(record: dict, name: str, kinds: tuple[type, ...], place: str) -> Any:
+    """record[name]. Raises OutcomesError if it is absent or of another type.
+
+    Types must match exactly: True is no int.
+    """
     if name not in record:
-        have = ", ".join(map(repr, record)) or "nothing"
-        raise OutcomesError(f"{place}: no {name!r}; it has {have}.")
+        fields = ", ".join(map(repr, record)) or "none"
+        raise OutcomesError(f"{place}: no {name!r}; the fields are {fields}.")
     value = record[name]
     if type(value) not in kinds:
-        expected = what or " or ".join("null" if k is NONE else k.__name__ for k in kinds)
-        raise OutcomesError(f"{place}, {name!r}: got {shown(value)}, expected {expected}.")
+        expected = " or ".join("null" if kind is NONE else kind.__name__ for kind in kinds)
+        raise OutcomesError(f"{place}, {name!r}: expected {expected}, got {shown(value)}.")
     return value
 
 
-NONE = type(None)
+def get_object(record: dict, name: str, place: str) -> dict:
+    """The object record[name]; empty if it is null or absent."""
+    return (get(record, name, (dict, NONE), place) if name in record else None) or {}
 
 
-class Alike:
-    """Rows that must be of one kind: each of some fields in all or in none, some of one type."""
+def as_object(value: Any, place: str) -> dict:
+    """The value itself. Raises OutcomesError if it is no JSON object."""
+    if not isinstance(value, dict):
+        raise OutcomesError(f"{place}: expected an object, got {type(value).__name__}.")
+    return value
+
+
+class SameFields:
+    """A check that all rows have the same fields: a field that only some have was renamed or lost.
+
+    names: fields that all rows or none must have.  typed: fields that must also be of one type.
+    """
 
     def __init__(self, *names: str, typed: Iterable[str] = ()):
-        self.typed, self.names = tuple(typed), (*names, *typed)
-        self._untyped = names
-        self.first, self.place = None, ""
+        self._untyped, self._typed = names, tuple(typed)
+        self._first, self._place = None, ""
 
     def check(self, record: dict, place: str) -> None:
-        """Raises OutcomesError where a row is unlike the first: a field was renamed or lost."""
+        """Raises OutcomesError for a row that differs from the first one checked."""
         kinds = [name in record for name in self._untyped]
-        kinds += [name in record and type(record[name]).__name__ for name in self.typed]
-        if self.first is None:
-            self.first, self.place = kinds, place
-        elif kinds != self.first:
-            trios = zip(self.names, kinds, self.first, strict=True)
-            name, here, there = next(trio for trio in trios if trio[1] != trio[2])
+        kinds += [name in record and type(record[name]).__name__ for name in self._typed]
+        if self._first is None:
+            self._first, self._place = kinds, place
+        elif kinds != self._first:
+            trios = zip((*self._untyped, *self._typed), kinds, self._first, strict=True)
+            name, kind, expected = next(trio for trio in trios if trio[1] != trio[2])
             words = {True: "there", False: "missing"}
             raise OutcomesError(
-                f"{place}: {name!r} is {words.get(here, here)}, and in {self.place} it is "
-                f"{words.get(there, there)}; expected the same in all rows. Is a field renamed, or "
-                "are these two logs in one file?"
+                f"{place}: {name!r} is {words.get(kind, kind)}, but in {self._place} it is "
+                f"{words.get(expected, expected)}. Expected the same in all rows. Look for a "
+                "renamed field, or for two logs in one file."
             )

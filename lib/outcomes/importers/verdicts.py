@@ -1,14 +1,12 @@
-"""Which score of a log counts, and from where on it is a success."""
+"""Which score of a log counts, and whether a score is a success."""
 
 import math
 import re
 from collections.abc import Iterable
 from typing import Any
 
-from lib.outcomes import OutcomesError
+from lib.outcomes.errors import OutcomesError, option, shown
 from lib.outcomes.importers.reports import ImportReport
-from lib.outcomes.values import shown
-from lib.outcomes.wording import option
 
 _LOWER_IS_BETTER = re.compile(
     r"(^|[^a-z])(wer|cer|ter|mer|perplexity|ppl|bits_per_byte|bpb|brier|nll|loss|mse|rmse|mae|ece|"
@@ -17,28 +15,36 @@ _LOWER_IS_BETTER = re.compile(
 )
 
 
-def choose(candidates: Iterable[str], given: str | None, argument: str, what: str, place: str):
-    """The candidate that was asked for, or the only one; else an error that lists them."""
+def choose(
+    candidates: Iterable[str], chosen: str | None, argument: str, noun: str, place: str
+) -> str:
+    """The chosen candidate, or the only one. Raises OutcomesError listing them otherwise.
+
+    argument: the name of the argument that chooses.  noun: what the candidates are.
+    """
     candidates = list(dict.fromkeys(candidates))
-    listed = ", ".join(map(repr, candidates)) or "none"
-    if given in candidates or (given is None and len(candidates) == 1):
-        return candidates[0] if given is None else given
-    head, of, rest = what.partition(" of ")
-    said = f"several {head}s{of}{rest}" if candidates else f"no {what}"
-    said = f"{said} ({listed})." if given is None else f"no {what} {given!r}; it has {listed}."
+    names = ", ".join(map(repr, candidates)) or "none"
+    if chosen in candidates or (chosen is None and len(candidates) == 1):
+        return candidates[0] if chosen is None else chosen
+    if chosen is not None:
+        problem = f"no {noun} {chosen!r}; expected one of {names}."
+    elif candidates:
+        head, of, rest = noun.partition(" of ")
+        problem = f"several {head}s{of}{rest} ({names})."
+    else:
+        problem = f"no {noun}."
     if candidates:
-        said += (
-            f" Choose one: {option(argument, candidates[0])}; for one arm alone, "
-            f"base.{argument}=... or post.{argument}=..."
-        )
-    raise OutcomesError(f"{place}: {said}")
+        remedy = option(argument, candidates[0])
+        problem += f" Choose one: {remedy}; for one arm alone, `base.{argument}` or "
+        problem += f"`post.{argument}`."
+    raise OutcomesError(f"{place}: {problem}")
 
 
 def verdict(value: Any, place: str, report: ImportReport) -> bool:
-    """Whether a score is a success: 1 and 0, or by the threshold of the report, if it has one."""
+    """Whether a score is a success: by the threshold of the report, or, without one, 1 and 0."""
     if type(value) not in (bool, int, float) or not math.isfinite(value):
         raise OutcomesError(
-            f"{place}: got {shown(value)}, expected a score: a finite number, or a boolean."
+            f"{place}: expected a score, a finite number or a boolean; got {shown(value)}."
         )
     if report.threshold is not None:
         low, high = report.scores
@@ -46,21 +52,21 @@ def verdict(value: Any, place: str, report: ImportReport) -> bool:
         return value >= report.threshold
     if value not in (0, 1):
         raise OutcomesError(
-            f"{place}: the score {value} is neither 0 nor 1. Say from which score on an attempt is "
-            f"a success: {option('threshold', 1.0)}."
+            f"{place}: the score {value} is neither 0 nor 1. Pass the lowest score of a success: "
+            f"{option('threshold', 1.0)}."
         )
     return bool(value)
 
 
 def measures_errors(scorer: str) -> bool:
-    """Whether a score's name is that of an error measure: wer, perplexity, brier_score, ..."""
+    """Whether a score is an error measure by its name: wer, perplexity, brier_score, ..."""
     return _LOWER_IS_BETTER.search(scorer) is not None
 
 
 def error_measure(scorer: str, place: str) -> OutcomesError:
-    """The error that refuses a score that is better the lower."""
+    """The error for a score of which lower values are better."""
     return OutcomesError(
-        f"{place}: {scorer!r} is better the lower, and a success is a score of 1, or from a "
-        "threshold up. Choose another score, or turn this one into passed or not in a table (task, "
-        "attempt, passed)."
+        f"{place}: lower values of {scorer!r} are better, but a success is a score of 1, or one "
+        "from a threshold up. Choose another score, or make a table of outcomes (task, attempt, "
+        "passed)."
     )

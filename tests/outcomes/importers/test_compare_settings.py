@@ -100,5 +100,7 @@ def test_the_notebook_takes_the_choices_of_the_command():
 
 
 def test_a_choice_that_a_log_lacks_is_answered_with_those_it_has():
-    with pytest.raises(OutcomesError, match=r"no score 'judge'; .*scorer=match\); for one arm a"):
+    with pytest.raises(
+        OutcomesError, match=r"no score 'judge'; .*scorer=\"match\"`; for one arm a"
+    ):
         load("inspect/base.eval", scorer="judge")

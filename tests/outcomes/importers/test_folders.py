@@ -27,7 +27,7 @@ def score_of(run):
     ("change", "said"),
     [
         (lambda run: result_of(run).rename(result_of(run).with_name("BFCL_result.json")), "name"),
-        (lambda run: result_of(run).unlink(), "no result file, which says what its tasks are"),
+        (lambda run: result_of(run).unlink(), "no result file, which names its tasks"),
         (lambda run: score_of(run).unlink(), "no score file; run bfcl evaluate"),
         (lambda run: (run / "result").rename(run / "results"), "is not below result/MODEL"),
         (lambda run: [shutil.rmtree(one) for one in run.iterdir()], "has no file of a run"),
@@ -63,13 +63,13 @@ def test_runs_behind_links_are_read_once(runs, tmp_path):
     (runs / "run-0" / "up").symlink_to("..", target_is_directory=True)
     summary = importers.load(runs).report
     assert summary.attempts == 20
-    assert summary.skipped["latest leads to a folder that is read already"] == 1
+    assert summary.skipped["latest links to a folder that was read already"] == 1
 
 
 def test_a_link_that_leads_nowhere_is_named(runs):
     result_of(runs / "run-1").unlink()
     (runs / "run-1" / "result/base/non_live/BFCL_v4_simple_python_result.json").symlink_to("gone")
-    with pytest.raises(OutcomesError, match=r"run-1.*leads nowhere"):
+    with pytest.raises(OutcomesError, match=r"run-1.*a broken link"):
         importers.load(runs)
 
 
@@ -88,12 +88,14 @@ def test_a_folder_with_one_log_of_inspect_is_that_log_and_one_of_two_is_to_be_na
     shutil.copy(EXAMPLES / "inspect" / "base.eval", tmp_path / "one.eval")
     assert importers.load(tmp_path).report.files == [str(tmp_path / "one.eval")]
     shutil.copy(EXAMPLES / "inspect" / "post.eval", tmp_path / "two.eval")
-    with pytest.raises(OutcomesError, match=r"holds 2 Inspect logs: name one \(.*one\.eval, .*two"):
+    with pytest.raises(OutcomesError, match=r"holds 2 Inspect logs \(.*one\.eval, .*two"):
         importers.load(tmp_path)
 
 
 def test_a_folder_of_no_known_tool_lists_the_files_that_could_be_logs(tmp_path):
     for name in ("a.csv", "b.jsonl", "notes.txt"):
         (tmp_path / name).write_text("x")
-    with pytest.raises(OutcomesError, match=r"it holds files, .*: \S*a\.csv, \S*b\.jsonl\. Name"):
+    with pytest.raises(
+        OutcomesError, match=r"may be logs by themselves: \S*a\.csv, \S*b\.jsonl\. Name"
+    ):
         importers.load(tmp_path)

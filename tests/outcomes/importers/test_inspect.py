@@ -25,7 +25,9 @@ def load(tmp_path, log, **options):
 
 def test_epochs_count_from_1(tmp_path, log):
     log["samples"][0]["epoch"] = 0
-    with pytest.raises(OutcomesError, match=r"log\.json, sample 0: epoch 0, .* from 1"):
+    with pytest.raises(
+        OutcomesError, match=r"log\.json, sample 0: expected an epoch from 1 on, got 0"
+    ):
         load(tmp_path, log)
 
 
@@ -70,7 +72,7 @@ def test_settings_of_another_type_are_no_crash(tmp_path, log, within, name, valu
         holder = holder[key]
     holder[name] = value
     taken = name == "sample_ids" and isinstance(value, list)
-    said = "is none of the 1 samples" if taken else f"log\\.json.*'{name}': got .*, expected "
+    said = "is not among the 1 samples" if taken else f"log\\.json.*'{name}': expected .*, got "
     with pytest.raises(OutcomesError, match=said):
         load(tmp_path, log)
 
@@ -94,7 +96,7 @@ def test_fields_of_older_versions_are_known(tmp_path, log):
 
 def test_an_unknown_field_can_be_ignored_from_the_command_line(tmp_path, log):
     log["samples"][2] |= {"limits": None, "late": 1}
-    with pytest.raises(OutcomesError, match=r"field 'late' .*--choose ignore=late"):
+    with pytest.raises(OutcomesError, match=r"field 'late' .*`ignore=\"late\"`"):
         load(tmp_path, log)
     assert load(tmp_path, log, ignore="late,limits").report.attempts == 18
 
@@ -154,14 +156,16 @@ def test_scores_that_are_missing_offer_no_choice(tmp_path, log):
 
 def test_a_log_without_samples_has_no_score_to_choose(tmp_path, log):
     with pytest.raises(
-        OutcomesError, match=r"log\.json: no score of any sample; .*'success', and 0 of 0"
+        OutcomesError, match=r"log\.json: no sample has a score; .*'success', and 0 of 0"
     ):
         load(tmp_path, log | {"samples": []})
 
 
 def test_a_plan_out_of_all_proportion_is_refused(tmp_path, log):
     log["eval"]["config"]["epochs"] = 10**9
-    with pytest.raises(OutcomesError, match=r"1000000000 epochs, of which \d+ are not in the log"):
+    with pytest.raises(
+        OutcomesError, match=r"\d+ of 3 samples in 1000000000 epochs are not in the log"
+    ):
         load(tmp_path, log)
 
 
@@ -176,5 +180,5 @@ def test_a_run_that_failed_says_so_with_its_first_error(tmp_path, log):
 
 
 def test_a_run_that_did_not_come_to_its_end_is_warned_of(tmp_path, log):
-    with pytest.warns(OutcomesWarning, match="status is 'cancelled': it did not come to its end"):
+    with pytest.warns(OutcomesWarning, match="did not finish; its status is 'cancelled'"):
         load(tmp_path, log | {"status": "cancelled"})

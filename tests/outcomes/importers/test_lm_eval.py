@@ -44,7 +44,7 @@ def counted(imported):
 def test_reruns_on_other_documents_are_refused(tmp_path, other):
     samples(tmp_path, row())
     samples(tmp_path, row(**other), date="_2026-01-02T00-00-00")
-    said = r"line 1: document 0 is not the one of that number in \S+01-01T\S+, line 1: they differ"
+    said = r"line 1: document 0 differs from \S+01-01T\S+, line 1 in 'doc_hash'"
     with pytest.raises(OutcomesError, match=said):
         importers.load(tmp_path, reruns="attempts")
 
@@ -114,7 +114,7 @@ def two_filters(folder, task="sums"):
     ("given", "said"),
     [
         (None, r"filter 'flexible-extract' scores 1 of 1 .*several filters"),
-        ("none", r"no filter 'none'; it has 'strict-match', 'flexible-extract'"),
+        ("none", r"no filter 'none'; expected one of 'strict-match', 'flexible-extract'"),
     ],
 )
 def test_a_file_of_several_filters_says_which_it_has_and_how_to_choose(tmp_path, given, said):
@@ -123,7 +123,7 @@ def test_a_file_of_several_filters_says_which_it_has_and_how_to_choose(tmp_path,
         with pytest.raises(OutcomesError, match=said) as error:
             importers.load(log, filter=given)
         assert path.name in str(error.value)
-        assert '. Choose one: filter="strict-match" (on the command' in str(error.value)
+        assert '. Choose one: `filter="strict-match"`; for one arm' in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_file_of_several_filters_says_which_it_has_and_how_to_choose(tmp_path,
     [
         (None, "not all files have a filter in common"),
         ("none", "not all files have the filter 'none'"),
-        ("other", "no filter 'other' in any file, and not all files have a filter in common"),
+        ("other", "no file has the filter 'other', and not all files have a filter in common"),
     ],
 )
 def test_files_without_a_filter_in_common_are_to_be_put_apart(tmp_path, given, said):
@@ -147,13 +147,13 @@ def test_files_without_a_filter_in_common_are_to_be_put_apart(tmp_path, given, s
 def test_a_filter_that_all_files_have_is_proposed(tmp_path):
     two_filters(tmp_path, task="gsm8k")
     samples(tmp_path, row(filter="flexible-extract"), task="sums")
-    with pytest.raises(OutcomesError, match='Choose one: filter="flexible-extract"'):
+    with pytest.raises(OutcomesError, match='Choose one: `filter="flexible-extract"'):
         importers.load(tmp_path)
 
 
 def test_a_choice_with_a_blank_is_quoted_for_the_command_line(tmp_path):
     path = samples(tmp_path, old(0, 1.0))
-    with pytest.raises(OutcomesError, match="--choose 'filter=not recorded'"):
+    with pytest.raises(OutcomesError, match='`filter="not recorded"`'):
         importers.load(path, filter="none")
 
 
@@ -183,7 +183,9 @@ def test_rows_that_do_not_tell_filter_and_metrics_are_read(tmp_path):
 
 def test_rows_of_filters_that_are_not_told_are_refused(tmp_path):
     path = samples(tmp_path, old(0, 1.0), old(0, 0.0))
-    with pytest.raises(OutcomesError, match=r"line 2: document 0 comes again, and no row tells"):
+    with pytest.raises(
+        OutcomesError, match=r"line 2: document 0 comes again. Rows without a 'filter'"
+    ):
         importers.load(path)
 
 
@@ -226,5 +228,7 @@ def test_arms_with_other_documents_have_a_row(tmp_path):
 
 def test_a_target_that_is_no_text_is_refused(tmp_path):
     path = samples(tmp_path, row(), row(doc=1, target="\ud800"))
-    with pytest.raises(OutcomesError, match=r"line 2, 'target': got '.ud800', which UTF-8 cannot"):
+    with pytest.raises(
+        OutcomesError, match=r"line 2, 'target': expected text that UTF-8 can encode, got '.ud800'"
+    ):
         importers.load(path)

@@ -17,7 +17,7 @@ def results(folder, *rows):
 @pytest.mark.parametrize("other", [{"answer": "5"}, {"task": "sums"}])
 def test_one_number_for_two_examples_is_refused(tmp_path, other):
     path = results(tmp_path, {}, other)
-    said = r"line 2: the example 0 is not the one of that number in \S+, line 1: .*'task' or in 'an"
+    said = r"line 2: the 'task' or 'answer' of example 0 differs from \S+, line 1"
     with pytest.raises(OutcomesError, match=said):
         importers.load(path)
 

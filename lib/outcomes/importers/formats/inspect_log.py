@@ -1,6 +1,6 @@
 """Inspect: `.eval` archives and `.json` logs (checked against inspect-ai 0.3.285).
 
-Inspect's own package is not needed, and not used where it is there: one file has one reading.
+Inspect's own package is never used, so that a file is read alike with and without it.
 """
 
 import math
@@ -11,16 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lib.outcomes import OutcomesError, contents, warn
+from lib.outcomes import contents
+from lib.outcomes.errors import OutcomesError, count, first_few, option, warn
 from lib.outcomes.importers import archive
-from lib.outcomes.importers.attempts import Attempt, Imported, collect
+from lib.outcomes.importers.attempts import Attempt, Imported, as_outcomes
 from lib.outcomes.importers.folders import files_below
+from lib.outcomes.importers.heads import Head
 from lib.outcomes.importers.messages import read_messages
-from lib.outcomes.importers.plans import part
-from lib.outcomes.importers.records import NONE, get, parsed
+from lib.outcomes.importers.records import NONE, as_object, get, get_object, parsed
 from lib.outcomes.importers.reports import ImportReport
 from lib.outcomes.importers.verdicts import choose, error_measure, measures_errors, verdict
-from lib.outcomes.wording import count, option, shortened
 
 SAMPLE_FIELDS = frozenset(
     {
@@ -33,10 +33,33 @@ SAMPLE_FIELDS = frozenset(
         *("transcript", "score"),  # which older versions wrote
     }
 )
-"""Fields of a sample. One that is not among them might be `error` or `limit` renamed."""
+"""Fields of a sample. A field that is not among them may be a renamed `error` or `limit`."""
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+_VALUES = (str, int, float, bool, list, dict, NONE)
+"""Types of a score's value. Null stands for NaN, which means that there is no score."""
+
+_OLD_REASON = "unscored_reason"
+"""Where older versions kept why there is no score: in the score's metadata."""
+
+_TEXT_OF = {"error": "message", "invalidation": "reason", "limit": "type"}
+"""Fields of a sample that tell of trouble, and the field of each that says what it was."""
+
+_MOST_ABSENT = 10**6
+"""The most planned attempts without a sample that are listed one by one."""
+
+
+def matches(head: Head) -> bool:
+    """Whether a file is an .eval archive or a JSON log."""
+    return head.kind == "zip" or head.has("eval", "samples")
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The logs below a folder, by the names that the tool gives them."""
+    dated = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*_*_*.json"
+    return sorted([*files_below(folder, "*.eval"), *files_below(folder, dated)])
 
 
 def read_inspect(
@@ -47,15 +70,15 @@ def read_inspect(
     ignore: str | Sequence[str] = (),
     **cell,
 ) -> Imported:
-    """Read a log, or the one log of a folder: a sample of an epoch is an attempt at its id's task.
+    """Read a log, or the only log of a folder: each epoch of a sample is an attempt at a task.
 
-    scorer: which score counts, where samples have several; "scorer/key" for one whose value is a
-    dictionary. threshold: the score from which on an attempt is a success; needed where scores are
-    neither 0 nor 1 ("P" is 0.5, "N" is 0, as in the tool).  ignore: fields of samples that this
-    reader does not know and that do not matter, as a list, or as text with commas between.
-    Samples that met an error, were invalidated, are not scored (NaN or null), or are not in the log
-    although they were to be run, are missing, with the reason. A sample that hit a limit counts as
-    it was scored, as in the tool, and the report tells how many did; without a score it is missing.
+    scorer: the score that counts, if samples have several; "scorer/key" for a score whose value is
+    a dictionary.  threshold: the lowest score of a success; needed unless scores are 0 and 1 ("P"
+    is 0.5 and "N" is 0, as in the tool).  ignore: fields of samples, unknown to this reader, that
+    do not affect outcomes: a list, or text separated by commas.
+    An outcome is missing, with the reason, if the sample had an error, was invalidated, has no
+    score (NaN or null), or was planned but is not in the log. A sample that hit a limit counts by
+    its score, as in the tool, and the report notes how many did; without a score it is missing.
     Raises OutcomesError naming file and sample.
     """
     path = Path(path)
@@ -69,8 +92,8 @@ def read_inspect(
         samples = [_sample(record, ignore) for record in records]
         cell.setdefault("benchmark", _heading(header, report, path))
         scores = [score for sample in samples for score in sample.values.items()]
-        told = [name for name, value in scores if value is not None]
-        names = told if scorer is None and told else [name for name, _ in scores]
+        given = [name for name, value in scores if value is not None]
+        names = given if scorer is None and given else [name for name, _ in scores]
         if not names:
             raise _nothing_scored(header, samples, path)
         scorer = choose(names, scorer, "scorer", "score", str(path))
@@ -78,27 +101,21 @@ def read_inspect(
             raise error_measure(scorer, str(path))
         report.scorer = scorer
         rows = [*_rows(samples, scorer, report), *_absent(header, samples, report, path)]
-        return collect(rows, report, **cell)
-
-
-def logs_below(folder: Path) -> list[Path]:
-    """The logs of Inspect below a folder, by the names that the tool gives them."""
-    dated = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*_*_*.json"
-    return sorted([*files_below(folder, "*.eval"), *files_below(folder, dated)])
+        return as_outcomes(rows, report, **cell)
 
 
 def _only(folder) -> Path:
-    found = logs_below(folder)
-    if len(found) != 1:
-        listed = shortened([str(file) for file in found]) or "none"
+    files = files_in(folder)
+    if len(files) != 1:
+        names = first_few([str(file) for file in files]) or "none"
         raise OutcomesError(
-            f"{folder}: holds {count(len(found), 'Inspect log')}: name one ({listed})."
+            f"{folder}: holds {count(len(files), 'Inspect log')} ({names}). Name one of them."
         )
-    return found[0]
+    return files[0]
 
 
 class _Record(NamedTuple):
-    """Where a sample is, the name of its member of an archive, and what reads it."""
+    """A sample in a log: its place, the name of its member in an archive, and its reader."""
 
     place: str
     member: str | None
@@ -107,7 +124,7 @@ class _Record(NamedTuple):
 
 @contextmanager
 def _opened(path, report):
-    """The header of a log, and a record of each sample; they can be read while it is open."""
+    """The header of a log, and a record of each sample, readable while the log is open."""
     with path.open("rb") as file:
         zipped = file.read(2) == b"PK"
     if zipped:
@@ -115,35 +132,30 @@ def _opened(path, report):
             yield _unpacked(members, report)
     else:
         header = parsed(contents.document(path), str(path))
-        listed = get(header, "samples", (list,), str(path))
-        places = (f"{path}, sample {i}" for i in range(len(listed)))
-        yield (
-            header,
-            [
-                _Record(place, None, lambda sample=sample: sample)
-                for place, sample in zip(places, listed, strict=True)
-            ],
-        )
+        samples = get(header, "samples", (list,), str(path))
+        records = [
+            _Record(f"{path}, sample {i}", None, lambda sample=sample: sample)
+            for i, sample in enumerate(samples)
+        ]
+        yield header, records
 
 
 class _Sample:
-    """What decides on an attempt, of all that a sample holds."""
+    """The parts of a sample that decide its outcome."""
 
     def __init__(self, record, place):
         self.place = place
         self.id = get(record, "id", (str, int), place)
         self.epoch = get(record, "epoch", (int,), place)
         if self.epoch < 1:
-            raise OutcomesError(f"{place}: epoch {self.epoch}, and Inspect counts them from 1.")
+            raise OutcomesError(f"{place}: expected an epoch from 1 on, got {self.epoch}.")
         self.reason = _trouble(record, ("error", "invalidation"), place)
         self.limit = _trouble(record, ("limit",), place)
         scores = record.get("scores")
-        if scores is None and record.get("score") is not None:  # one, in older versions
+        if scores is None and record.get("score") is not None:  # older versions: a single score
             scores = {"score": record["score"]}
-        if scores is not None and type(scores) is not dict:
-            raise OutcomesError(
-                f"{place}, 'scores': got {type(scores).__name__}, expected an object."
-            )
+        if scores is not None:
+            as_object(scores, f"{place}, 'scores'")
         self.values, self.why = {}, {}
         for name, score in (scores or {}).items():
             at = f"{place}, score {name!r}"
@@ -152,69 +164,53 @@ class _Sample:
                 self.values |= {f"{name}/{key}": inner for key, inner in value.items()}
             else:
                 self.values[name] = None if value != value else value
-            self.why[name] = score.get("reason") or part(score, "metadata", at).get(_OLD_REASON)
+            metadata = get_object(score, "metadata", at)
+            self.why[name] = score.get("reason") or metadata.get(_OLD_REASON)
         unscored = not self.values and not {"scores", "score"} & set(record)
         if unscored and self.reason is None and self.limit is None:
             raise OutcomesError(
-                f"{place}: no 'scores', and no 'error' or 'limit' that explains it."
+                f"{place}: no 'scores', and no 'error' or 'limit' that explains why."
             )
 
     def value(self, scorer):
-        """The value that a scorer gave, None where it gave none, and why."""
+        """The value that a scorer gave, None if it gave none, and the reason for that."""
         name = next((n for n in self.why if scorer == n or scorer.startswith(f"{n}/")), None)
         if scorer in self.values or name is None:
             return self.values.get(scorer), self.why.get(name)
-        if self.values.get(name, 0) is None:  # so the tool says of all keys
+        if self.values.get(name, 0) is None:  # none of the score's keys has a value
             return None, self.why[name]
         raise OutcomesError(
-            f"{self.place}: no score {scorer!r}, which other samples have; it has "
+            f"{self.place}: no score {scorer!r}, which other samples have; its scores are "
             f"{', '.join(map(repr, self.values)) or 'none'}. Choose one that all samples have."
         )
 
 
-_VALUES = (str, int, float, bool, list, dict, NONE)
-"""Types of a score's value; null was written for NaN, which says that there is no score."""
-
-_OLD_REASON = "unscored_reason"
-"""Where the metadata of a score told why there is none, before it had a field of its own."""
-
-
-def _sample(told: _Record, ignore) -> _Sample:
-    """What decides, of a sample; what is large in it, its messages, is read again when needed."""
-    record, place = told.read(), told.place
-    if not isinstance(record, dict):
-        raise _not_an_object(place, record)
-    unknown = sorted(set(record) - SAMPLE_FIELDS - set(ignore))
+def _sample(record: _Record, ignore) -> _Sample:
+    """Read a sample without its messages, which are large and read again when needed."""
+    place = record.place
+    fields = as_object(record.read(), place)
+    unknown = sorted(set(fields) - SAMPLE_FIELDS - set(ignore))
     if unknown:
         raise OutcomesError(
-            f"{place}: field {unknown[0]!r} is none of a sample in Inspect 0.3.285, and might "
-            f"decide on the outcome. If it does not, say so: {option('ignore', unknown[0])}."
+            f"{place}: unknown field {unknown[0]!r} (not in Inspect 0.3.285), which may affect the "
+            f"outcome. If it does not, ignore it: {option('ignore', unknown[0])}."
         )
-    sample = _Sample(record, place)
-    if told.member not in (None, f"samples/{sample.id}_epoch_{sample.epoch}.json"):
+    sample = _Sample(fields, place)
+    if record.member not in (None, f"samples/{sample.id}_epoch_{sample.epoch}.json"):
         raise OutcomesError(
-            f"{place}: holds sample {sample.id!r} of epoch {sample.epoch}, not what its name says."
+            f"{place}: holds sample {sample.id!r} of epoch {sample.epoch}; expected the sample and "
+            "epoch in the member's name."
         )
-    sample.messages = lambda: read_messages(told.read().get("messages") or [], place)
+    sample.messages = lambda: read_messages(record.read().get("messages") or [], place)
     return sample
 
 
-def _not_an_object(place, value) -> OutcomesError:
-    return OutcomesError(f"{place}: got {type(value).__name__}, expected an object.")
-
-
 def _trouble(record, names, place) -> str | None:
-    """What a sample met, of the fields of these names, if it met any."""
+    """The first of these fields that is not null, with its text."""
     for name in names:
-        told = record.get(name)
-        if told is None:
-            continue
-        if not isinstance(told, dict):
-            raise OutcomesError(
-                f"{place}, {name!r}: got {type(told).__name__}, expected an object."
-            )
-        word = {"error": "message", "invalidation": "reason", "limit": "type"}[name]
-        return f"{name}: {str(told.get(word) or 'no reason given')[:80]}"
+        if record.get(name) is not None:
+            trouble = as_object(record[name], f"{place}, {name!r}")
+            return f"{name}: {str(trouble.get(_TEXT_OF[name]) or 'no reason given')[:80]}"
     return None
 
 
@@ -224,7 +220,9 @@ def _unpacked(members, report):
         report.note(f"{members.repeated} members of the archive are replaced by later ones")
     head = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
     if head is None:
-        raise OutcomesError(f"{members.path}: no header.json; expected a log of Inspect.")
+        raise OutcomesError(
+            f"{members.path}: no header.json in the archive; expected a log of Inspect."
+        )
 
     def read(name):
         return parsed(members.read(name), f"{members.path}, {name}")
@@ -236,34 +234,35 @@ def _unpacked(members, report):
         elif not name.endswith(".json") or "/" not in name or name.startswith("_journal/"):
             continue
         else:
-            report.skipped[f"member {name} of the archive is no sample"] += 1
+            report.skipped[f"member {name} of the archive is not a sample"] += 1
     return read(head), records
 
 
 def _heading(header, report, path) -> str:
+    """The task of a log, after its settings and status went to the report."""
     spec = get(header, "eval", (dict,), str(path))
-    report.set(part(spec, "model_generate_config", f"{path}, eval"))
-    report.set(part(part(header, "plan", str(path)), "config", f"{path}, plan"))
+    report.set(get_object(spec, "model_generate_config", f"{path}, eval"))
+    report.set(get_object(get_object(header, "plan", str(path)), "config", f"{path}, plan"))
     status = header.get("status", "started")
     if status != "success":
-        said = f"{path}: the run's status is {status!r}: it did not come to its end"
-        report.note(said)
-        warn(said)
+        message = f"{path}: the run did not finish; its status is {status!r}"
+        report.note(message)
+        warn(message)
     if header.get("invalidated"):
         report.note("the log has invalidated samples")
     return get(spec, "task", (str,), f"{path}, eval")
 
 
 def _nothing_scored(header, samples, path) -> OutcomesError:
-    """The error for a log without any score: how its run ended, and what samples met."""
+    """The error for a log without any score: how its run ended, and why samples failed."""
     failed = [sample.reason for sample in samples if sample.reason]
-    said = _trouble(header, ("error",), str(path))
-    first = next(iter(failed), said)
+    first = next(iter(failed), _trouble(header, ("error",), str(path)))
     return OutcomesError(
-        f"{path}: no score of any sample; the run's status is {header.get('status', 'started')!r}, "
+        f"{path}: no sample has a score; the run's status is {header.get('status', 'started')!r}, "
         f"and {len(failed)} of {count(len(samples), 'sample')} failed"
         + (f", first with {first}" if first else "")
-        + ". Expected a log with scores: mend that and run it again, or score it (inspect score)."
+        + ". Expected a log with scores. Correct the cause and run it again, or score the log "
+        "(inspect score)."
     )
 
 
@@ -287,7 +286,7 @@ def _rows(samples, scorer, report):
 
 
 def _number(value, place) -> float:
-    """A value of a score as the tool turns it into a number."""
+    """A score's value as a number, by the tool's own rules."""
     if value is None:
         return math.nan
     if isinstance(value, str):
@@ -300,37 +299,33 @@ def _number(value, place) -> float:
     elif isinstance(value, bool | int | float):
         return float(value)
     raise OutcomesError(
-        f"{place}: got {str(value)[:60]!r}, expected C, I, P, N, a number, or yes or no."
+        f"{place}: expected C, I, P, N, a number, yes or no; got {str(value)[:60]!r}."
     )
 
 
-_MOST_ABSENT = 10**6
-"""Planned attempts without a sample that are still listed one by one; no run lacks as many."""
-
-
 def _absent(header, samples, report, path):
-    """Samples that were to be run, by the header, and are not in the log."""
+    """Attempts for the samples that the header plans and the log does not have."""
     spec, place = header["eval"], f"{path}, eval"
-    dataset, config = part(spec, "dataset", place), part(spec, "config", place)
+    dataset, config = get_object(spec, "dataset", place), get_object(spec, "config", place)
     ids = get(dataset, "sample_ids", (list, NONE), place) if "sample_ids" in dataset else None
     epochs = get(config, "epochs", (int, NONE), place) if "epochs" in config else None
     epochs = epochs or 1
     if ids is None:
-        report.note("the header does not list its samples; whether any lacks cannot be told")
+        report.note("the header does not list its samples, so missing ones cannot be detected")
         return
     there = {(str(sample.id), sample.epoch) for sample in samples}
     known = {str(name) for name in ids}
     unknown = next((s for s in samples if str(s.id) not in known or s.epoch > epochs), None)
     if unknown:
         raise OutcomesError(
-            f"{unknown.place}: sample {unknown.id!r} of epoch {unknown.epoch} is none of the "
-            f"{len(ids)} samples and {epochs} epochs that the header lists."
+            f"{unknown.place}: sample {unknown.id!r} of epoch {unknown.epoch} is not among the "
+            f"{len(ids)} samples and {epochs} epochs in the header."
         )
     absent = len(ids) * epochs - len(there)
     if absent > _MOST_ABSENT:
         raise OutcomesError(
-            f"{place}: plans {len(ids)} samples in {epochs} epochs, of which {absent} are not in "
-            f"the log; expected no more than {_MOST_ABSENT}. Is the file a part of a log?"
+            f"{place}: {absent} of {len(ids)} samples in {epochs} epochs are not in the log. "
+            f"Expected at most {_MOST_ABSENT}. If the file is a part of a log, read the whole log."
         )
     for name in ids:
         for epoch in range(1, epochs + 1):

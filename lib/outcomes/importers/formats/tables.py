@@ -8,15 +8,25 @@ import numpy as np
 import pandas as pd
 
 from lib import outcomes
-from lib.outcomes import OutcomesError
-from lib.outcomes.importers.attempts import Imported, doubt_threshold
-from lib.outcomes.importers.reports import ImportReport, complete, number_of, setting_called
+from lib.outcomes.errors import OutcomesError, OutcomesWarning, first_few, option, warn
+from lib.outcomes.importers.attempts import Imported, warn_of_threshold
+from lib.outcomes.importers.heads import Head
+from lib.outcomes.importers.reports import ImportReport, number_of, setting_called
 from lib.outcomes.importers.verdicts import verdict
 from lib.outcomes.values import as_passed
-from lib.outcomes.wording import shortened
 
 _USED = ("task", "attempt", "passed", "reason", "tasks", "n", "c", "missing")
 """Columns of the one table that say what its rows count."""
+
+_LAYOUTS = ({"passed"}, {"pass_flags"}, {"n", "c"}, {"rollouts", "successes"})
+"""Columns by which a file is known to be a table."""
+
+
+def matches(head: Head) -> bool:
+    """Whether a file is a sheet, Parquet, or JSON rows with columns of outcomes."""
+    names = {name.strip().casefold() for name in head.record}
+    has_columns = any(columns <= names for columns in _LAYOUTS)
+    return head.kind in ("sheet", "parquet") or (head.kind == "json" and has_columns)
 
 
 def read_table(
@@ -29,15 +39,16 @@ def read_table(
     benchmark: str | None = None,
     trajectories: bool = False,
 ) -> Imported:
-    """Read any file that `outcomes.read` takes: attempts, counts, lists of flags, a histogram.
+    """Read any file that `outcomes.read` reads: attempts, counts, lists of flags, a histogram.
 
-    columns: our names to the file's, {"task": "Problem", "passed": "ok?"}, where they differ.
-    threshold: the score from which on an attempt is a success, where `passed` holds scores.
-    pair, arm: for files that do not say.  benchmark: for those, and another name for the one that
-    a file says.  trajectories: such files have none.
-    Raises OutcomesError naming file, line and column, and for several benchmarks under one name.
-    What `outcomes.read` warns of is warned of here too, and is in the report, as are settings that
-    differ within an arm. Columns of decoding settings are settings of the report.
+    columns: as in `outcomes.read`, {"task": "Problem", "passed": "ok?"}.
+    threshold: the lowest score of a success, if `passed` holds scores.
+    pair, arm: for files without such a column.  benchmark: replaces the one benchmark of the file.
+    trajectories: ignored; tables have none.
+    Columns named after decoding settings become settings of the report.
+    Raises OutcomesError naming file, line and column, and if `benchmark` would replace several.
+    Issues the warnings of `outcomes.read`, and one for settings with several values; the report
+    has them as notes.
     """
     report = ImportReport("table of outcomes", [str(path)])
     report.succeed_from(threshold)
@@ -45,33 +56,34 @@ def read_table(
     if benchmark:
         cell["benchmark"] = benchmark
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", outcomes.OutcomesWarning)
+        warnings.simplefilter("always", OutcomesWarning)
         judge = None if threshold is None else partial(_judged, report=report)
         table = outcomes.read(path, columns=columns, judge=judge, **cell)
         _note_columns(table, report, path)
     if threshold is not None and outcomes.kind(table) != "attempts":
         raise OutcomesError(
-            f"{path}: holds counts, and a threshold is of scores; expected a row an attempt, or no "
-            "threshold."
+            f"{path}: holds counts, but a threshold applies to scores. Expected a row for each "
+            "attempt, or no threshold."
         )
-    told = list(dict.fromkeys(table["benchmark"]))
-    if benchmark and len(told) > 1:
+    names = list(dict.fromkeys(table["benchmark"]))
+    if benchmark and len(names) > 1:
         raise OutcomesError(
-            f"{path}: has the benchmarks {shortened([repr(one) for one in told])}; expected one "
-            f"where benchmark={benchmark!r} names it (on the command line: --choose "
-            f"benchmark={benchmark}). Leave that out, or make a file of each."
+            f"{path}: has the benchmarks {first_few([repr(name) for name in names])}, but "
+            f"{option('benchmark', benchmark)} names a single one. Leave it out, or make a file of "
+            "each benchmark."
         )
     table = table.assign(benchmark=benchmark or table["benchmark"])
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        if issubclass(warning.category, outcomes.OutcomesWarning):
+        if issubclass(warning.category, OutcomesWarning):
             report.note(str(warning.message))
-    doubt_threshold(report)
-    return Imported(complete(table, report), report)
+    warn_of_threshold(report)
+    report.complete(table)
+    return Imported(table, report)
 
 
 def _judged(value, place, report):
-    """The outcome of a score, a number or its text; missing where it is blank."""
+    """The outcome of a score, a number or text that spells one; NA for a blank."""
     value = value.item() if isinstance(value, np.generic) else value
     if as_passed(value) is pd.NA:
         return pd.NA
@@ -80,7 +92,7 @@ def _judged(value, place, report):
 
 
 def _note_columns(table, report, path) -> None:
-    """Note which columns of a table are settings, and which are not used."""
+    """Record columns of settings in the report, and note the columns that are not used."""
     further = [name for name in table if name not in (*outcomes.CELL, *_USED)]
     unused = []
     for column in further:
@@ -93,11 +105,11 @@ def _note_columns(table, report, path) -> None:
         for value in sorted(values, key=float):
             report.set({name: value})
         if len(values) > 1:
-            told = "; ".join(f"{arm}: {', '.join(map(str, of))}" for arm, of in by_arm.items())
-            outcomes.warn(
-                f"{path}: the column {column!r} is a decoding setting and has several values "
-                f"({told}). Attempts under unlike settings cannot be pooled or compared: make a "
-                "file of each."
+            texts = "; ".join(f"{arm}: {', '.join(map(str, of))}" for arm, of in by_arm.items())
+            warn(
+                f"{path}: the decoding setting in column {column!r} has several values ({texts}). "
+                "Attempts under different settings cannot be pooled or compared: make a file of "
+                "each."
             )
     if unused:
         report.note(f"columns not used: {', '.join(unused)}")

@@ -5,41 +5,42 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from lib.outcomes import OutcomesError
+from lib.outcomes.errors import OutcomesError
 from lib.trajectories.schema import Message, Rollout
 
 _UNKNOWN = "1970-01-01T00:00:00"
-"""Times that a rollout does not keep and the schema demands."""
+"""Stands for times, which the schema demands and rollouts do not keep."""
 
 
 def to_tau2(rollouts: Iterable[Rollout], path: str | Path | None = None) -> dict:
-    """The rollouts of one benchmark, pair and arm as a results object of tau2, and as a file of it.
+    """The rollouts of one benchmark, pair and arm as a results object of tau2.
 
-    A missing outcome becomes a skipped simulation without `reward_info`, a success a reward of 1.
-    For why one is missing, and for the tool that a message is of, the schema has no field: they are
-    in `note` and `name`, which the tool ignores and `read_tau` reads.
-    What a rollout does not know (times, costs, the user's model) is null, or says "unknown".
-    Raises OutcomesError for rollouts of several benchmarks, pairs or arms, or none at all.
+    path: also write it to this file, as JSON.
+    A missing outcome becomes a skipped simulation without `reward_info`; a success has a reward of
+    1. The schema has no field for the reason of a missing outcome, nor for the tool that answers:
+    they are in `note` and `name`, which tau2 ignores and `read_tau` reads.
+    What rollouts do not keep (times, costs, the user's model) is null or "unknown".
+    Raises OutcomesError for no rollouts, and for several benchmarks, pairs or arms.
     """
     rollouts = list(rollouts)
     if not rollouts:
         raise OutcomesError(
-            "no rollouts; expected those of one benchmark, pair and arm. Ask a log for them: "
-            "importers.load(path, trajectories=True).rollouts"
+            "no rollouts; expected those of one benchmark, pair and arm. Read them from a log: "
+            "importers.load(path, trajectories=True).rollouts."
         )
-    cells = list(dict.fromkeys(one.key[:3] for one in rollouts))
+    cells = list(dict.fromkeys(rollout.key[:3] for rollout in rollouts))
     if len(cells) != 1:
         raise OutcomesError(
-            f"rollouts of {len(cells)} benchmarks, pairs or arms; expected one: {cells[:4]}."
+            f"expected rollouts of one benchmark, pair and arm; got {len(cells)}: {cells[:4]}."
         )
     (benchmark, pair, arm) = cells[0]
-    tasks = list(dict.fromkeys(one.task for one in rollouts))
+    tasks = list(dict.fromkeys(rollout.task for rollout in rollouts))
     document = {
         "timestamp": _UNKNOWN,
         "info": {
             "git_commit": "unknown",
-            "num_trials": max(Counter(one.task for one in rollouts).values()),
-            "max_steps": max(len(one.messages) for one in rollouts),
+            "num_trials": max(Counter(rollout.task for rollout in rollouts).values()),
+            "max_steps": max(len(rollout.messages) for rollout in rollouts),
             "max_errors": 0,
             "user_info": {"implementation": "unknown", "llm": None, "llm_args": None},
             "agent_info": {
@@ -50,7 +51,7 @@ def to_tau2(rollouts: Iterable[Rollout], path: str | Path | None = None) -> dict
             "environment_info": {"domain_name": benchmark, "policy": ""},
         },
         "tasks": [_task(task) for task in tasks],
-        "simulations": [_simulation(one) for one in rollouts],
+        "simulations": [_simulation(rollout) for rollout in rollouts],
     }
     if path is not None:
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)

@@ -4,27 +4,36 @@ import hashlib
 import json
 from pathlib import Path
 
-from lib.outcomes import OutcomesError, warn
-from lib.outcomes.importers.attempts import Attempt, Imported, collect
+from lib.outcomes.errors import OutcomesError, count, warn
+from lib.outcomes.importers.attempts import Attempt, Imported, as_outcomes
 from lib.outcomes.importers.folders import files_below
+from lib.outcomes.importers.heads import Head
 from lib.outcomes.importers.messages import read_messages
-from lib.outcomes.importers.plans import note_unplanned
-from lib.outcomes.importers.records import NONE, Alike, get, json_lines, parsed
+from lib.outcomes.importers.records import NONE, SameFields, get, parsed, placed_lines
 from lib.outcomes.importers.reports import ImportReport
 from lib.outcomes.importers.verdicts import verdict
-from lib.outcomes.wording import count
+
+
+def matches(head: Head) -> bool:
+    """Whether a file is a results file of verifiers."""
+    return head.has("example_id", "reward")
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The results files below a folder."""
+    return files_below(folder, "results.jsonl")
 
 
 def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) -> Imported:
     """Read a results file, or the folder that holds one.
 
-    threshold: the reward from which on a rollout is a success; None takes the `pass_threshold` of
-    the metadata, which is what the tool's own pass@k uses, and where there is none, rewards must be
-    0 or 1. A rollout with an error is missing, with the error's name, although the tool writes a
-    reward for it. Tasks with other numbers of rollouts than the metadata says are told of.
-    Raises OutcomesError naming file and line, also where one `example_id` has two answers or tasks,
-    and for a folder of several results files. Warns, with OutcomesWarning, where it has two prompts
-    only, as environments may write them anew for each rollout.
+    threshold: the lowest reward of a success; None takes the `pass_threshold` of the metadata, as
+    the tool's own pass@k does. Without either, rewards must be 0 or 1.
+    A rollout with an error is a missing outcome, with the error's name as the reason, although the
+    tool writes a reward for it. The report notes tasks with fewer or more rollouts than planned.
+    Raises OutcomesError naming file and line, also if one `example_id` has two answers or tasks,
+    and for a folder of several results files. Issues an OutcomesWarning if an `example_id` has
+    several prompts, since some environments write a new prompt for each rollout.
     """
     path = Path(path)
     if path.is_dir():
@@ -35,42 +44,42 @@ def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) 
     if metadata.is_file():
         place = str(metadata)
         report.files.append(place)
-        told = parsed(metadata.read_bytes(), place)
-        cell.setdefault("benchmark", get(told, "env_id", (str,), place))
-        report.set(get(told, "sampling_args", (dict, NONE), place))
+        record = parsed(metadata.read_bytes(), place)
+        cell.setdefault("benchmark", get(record, "env_id", (str,), place))
+        report.set(get(record, "sampling_args", (dict, NONE), place))
         trials, tasks = (
-            get(told, name, (int,), place) for name in ("rollouts_per_example", "num_examples")
+            get(record, name, (int,), place) for name in ("rollouts_per_example", "num_examples")
         )
-        planned = trials, None if tasks == -1 else tasks  # -1: all that there are
-        if threshold is None and told.get("pass_threshold") is not None:
-            threshold = get(told, "pass_threshold", (int, float), place)
+        planned = trials, None if tasks == -1 else tasks  # -1: all tasks there are
+        if threshold is None and record.get("pass_threshold") is not None:
+            threshold = get(record, "pass_threshold", (int, float), place)
     report.succeed_from(threshold)
     report.scorer = "reward"
-    done = collect(_rows(path, report, cell.get("benchmark") or "default"), report, **cell)
+    rows = _rows(path, report, cell.get("benchmark") or "default")
+    imported = as_outcomes(rows, report, **cell)
     if planned:
-        note_unplanned(done, *planned)
-    return done
+        report.note_unplanned(imported.outcomes, *planned)
+    return imported
 
 
 def _only(folder) -> Path:
-    found = files_below(folder, "results.jsonl")
-    if len(found) != 1:
-        listed = ", ".join(str(file.parent) for file in found[:6]) or "none"
+    files = files_in(folder)
+    if len(files) != 1:
+        names = ", ".join(str(file.parent) for file in files[:6]) or "none"
         raise OutcomesError(
-            f"{folder}: expected one results.jsonl below it, got {len(found)} ({listed}). Name the "
-            "folder of one run, and the other arm's as the other."
+            f"{folder}: expected one results.jsonl below it, got {len(files)} ({names}). Name the "
+            "folder of a single run for each arm."
         )
-    return found[0]
+    return files[0]
 
 
 def _rows(path, report, benchmark):
     examples, prompts = {}, {}
-    alike = Alike(
+    fields = SameFields(
         "error", "is_completed", "is_truncated", "metrics", "stop_condition", typed=["example_id"]
     )
-    for number, row in json_lines(path):
-        place = f"{path}, line {number}"
-        alike.check(row, place)
+    for place, row in placed_lines(path):
+        fields.check(row, place)
         task = get(row, "example_id", (int, str), place)
         reward = get(row, "reward", (int, float), place)
         prompt, completion = (row.get(name) for name in ("prompt", "completion"))
@@ -78,9 +87,9 @@ def _rows(path, report, benchmark):
         known, first = examples.setdefault(task, (document, place))
         if known != document:
             raise OutcomesError(
-                f"{place}: the example {task!r} is not the one of that number in {first}: they "
-                "differ in 'task' or in 'answer'; expected one example for a number. Are these two "
-                "logs in one file? Put the rows of each into a file of their own."
+                f"{place}: the 'task' or 'answer' of example {task!r} differs from {first}. "
+                "Expected one example for each example_id. If the file holds two logs, make a file "
+                "of each."
             )
         report.documents[benchmark, str(task)] = None, document[-1]
         prompts.setdefault(task, set()).add(_digest(prompt))
@@ -89,7 +98,7 @@ def _rows(path, report, benchmark):
             return [*_messages(prompt, "user", place), *_messages(completion, "assistant", place)]
 
         error = get(row, "error", (dict, str, NONE), place) if "error" in row else None
-        if error not in (None, ""):  # text, before the versions that write an object
+        if error not in (None, ""):  # older versions write text instead of an object
             name = error.get("error") if isinstance(error, dict) else error
             yield Attempt(task, None, None, f"error: {name}"[:80], messages)
         elif reward != reward:
@@ -97,15 +106,15 @@ def _rows(path, report, benchmark):
         else:
             passed = verdict(reward, f"{place}, 'reward'", report)
             yield Attempt(task, None, passed, None, messages)
-    several = [task for task, said in prompts.items() if len(said) > 1]
+    several = [task for task, digests in prompts.items() if len(digests) > 1]
     if several:
-        said = (
-            f"{path}: {count(len(several), 'example')} had unlike prompts (first {several[0]!r}), "
-            "and the rollouts of each count as one task. That is so where the environment writes "
-            "prompts anew; where the file holds two logs, make a file of each."
+        message = (
+            f"{path}: {count(len(several), 'example')} had unlike prompts (first {several[0]!r}); "
+            "all rollouts of an example count as one task. That is right if the environment writes "
+            "a new prompt for each rollout. If the file holds two logs, make a file of each."
         )
-        report.note(said)
-        warn(said)
+        report.note(message)
+        warn(message)
 
 
 def _digest(value) -> str:
