@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import shlex
 from collections.abc import Mapping
 
 
@@ -39,4 +40,29 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
         rf"|(?<![\w./'\"-])(?:[A-Z]\w*\.)?(?P<bare>{anywhere})(?![\w/-]|\.\w)"
         rf"|\A(?:[A-Z]\w*(?:\.|: ))?(?P<subject>{'|'.join(names)})(?= is\b| = |:)"
     )
-    return re.sub(pattern, lambda match: options[match[match.lastgroup]], message)
+    message = re.sub(pattern, lambda match: options[match[match.lastgroup]], message)
+    return _in_choices(message) if "choose" in options else message
+
+
+def _in_choices(message: str) -> str:
+    """A message on how to read a log, with --choose and --column in the place of arguments.
+
+    >>> _in_choices('several scorers: `scorer="exact match"`; for one arm, `base.scorer`')
+    "several scorers: `--choose 'scorer=exact match'`; for one arm, `--choose base.scorer=...`"
+    >>> _in_choices('`columns={"task": "...", "passed": "..."}`')
+    '`--column task=... --column passed=...`'
+    """
+
+    def columns(match):
+        pairs = re.findall(r'"([^"]*)": "([^"]*)"', match[1])
+        return "`" + " ".join(f"--column {_quoted(*pair)}" for pair in pairs) + "`"
+
+    message = re.sub(r"`columns=\{([^`]*)\}`", columns, message)
+    message = re.sub(r"`((?:base|post)\.\w+)`", r"`--choose \1=...`", message)
+    value = r'`(\w+)=(?:"([^`]*)"|([^`"]*))`'
+    return re.sub(value, lambda m: f"`--choose {_quoted(m[1], m[2] or m[3] or '')}`", message)
+
+
+def _quoted(name, value) -> str:
+    """NAME=VALUE as typed in a shell; the dots of a value left open stay as they are."""
+    return f"{name}=..." if value == "..." else shlex.quote(f"{name}={value}")

@@ -66,7 +66,7 @@ def test_repeated_attempts_are_warned_of_on_the_page(tmp_path):
     rows = [{"task": "a", "attempt": i, "passed": i == 1} for i in (0, 1, 1)]
     path = write(tmp_path / "a.jsonl", *rows)
     text = compare(path, path, out=tmp_path / "out").read_text()
-    assert "1 row repeats the (task, attempt) of a later one; the last one wins" in text
+    assert "1 row repeats the (task, attempt) of a later one; the last one counts" in text
 
 
 def test_one_success_among_infrastructure_errors_shows_the_share_scored(tmp_path):
@@ -162,7 +162,7 @@ def test_a_budget_beyond_the_attempts_is_an_error(tmp_path):
 def test_arms_without_a_common_task_are_an_error(tmp_path):
     base = write(tmp_path / "b.jsonl", {"task": "a", "n": 4, "c": 1})
     post = write(tmp_path / "p.jsonl", {"task": "z", "n": 4, "c": 1})
-    with pytest.raises(outcomes.OutcomesError, match="Both files must name tasks alike"):
+    with pytest.raises(outcomes.OutcomesError, match="Name the tasks alike in both files"):
         compare(base, post, out=tmp_path / "out")
 
 

@@ -614,6 +614,6 @@ def test_the_command_line_chooses_for_each_arm(tmp_path, capsys):
 
     logs = [str(EXAMPLES / "inspect" / name) for name in ("base.eval", "two_scorers.json")]
     assert main(["report", *logs, "-o", str(tmp_path)]) == 2
-    assert 'Choose one: `scorer="match"' in capsys.readouterr().err
+    assert "Choose one: `--choose scorer=match`" in capsys.readouterr().err
     chosen = ["--choose", "post.scorer=match"]
     assert main(["report", *logs, *chosen, "-o", str(tmp_path)]) == 0
