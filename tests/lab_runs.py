@@ -8,37 +8,37 @@ COUNTS = {"base": (2, 6), "fixed": (0, 8), "ptgs": (4, 8), "yoked": (2, 8), "shu
 """Successes of 8 attempts at two tasks, the same in every seed and at every evaluation."""
 
 
-def evaluations(seeds=(0, 1, 2), arms=("fixed", "ptgs", "yoked"), counts=COUNTS):
-    """Sokoban, GRPO: the base and some arms, evaluated everywhere."""
+def evaluations(seeds=(0, 1, 2), methods=("fixed", "ptgs", "yoked"), counts=COUNTS):
+    """Sokoban, GRPO: the base and some methods, evaluated everywhere."""
     rows = []
-    for arm in ("base", *arms):
-        for seed in (0,) if arm == "base" else seeds:
+    for method in ("base", *methods):
+        for seed in (0,) if method == "base" else seeds:
             run = plan.Run(
-                environment="sokoban", algorithm="grpo", method=arm, seed=seed
+                environment="sokoban", algorithm="grpo", method=method, seed=seed
             ).settings()
-            if arm == "base":
+            if method == "base":
                 run |= {"algorithm": "", "sampler": "", "rate": 0.0}
-            for split, heats in plan.SPLITS.items():
-                for heat in heats:
-                    told = {"kind": "base-85" if arm == "base" else "post", "split": split}
-                    told |= {"temperature": heat, "cue": False, "parser": "exact", "n": 8}
+            for split, temperatures in plan.SPLITS.items():
+                for temperature in temperatures:
+                    how = {"kind": "base-85" if method == "base" else "post", "split": split}
+                    how |= {"temperature": temperature, "cue": False, "parser": "exact", "n": 8}
                     rows += [
-                        run | told | {"task": f"t{i}", "c": c} for i, c in enumerate(counts[arm])
+                        run | how | {"task": f"t{i}", "c": c} for i, c in enumerate(counts[method])
                     ]
     return pd.DataFrame(rows)
 
 
-def runs(arms=("fixed", "ptgs", "yoked"), seeds=(0, 1, 2)):
-    return [run for run in plan.PRIMARY if run.method in arms and run.seed in seeds]
+def runs(methods=("fixed", "ptgs", "yoked"), seeds=(0, 1, 2)):
+    return [run for run in plan.PRIMARY if run.method in methods and run.seed in seeds]
 
 
-def steps(arms=("fixed", "ptgs"), seeds=(0, 1), count=30):
+def steps(methods=("fixed", "ptgs"), seeds=(0, 1), count=30):
     """A step log in which everything is constant."""
     return pd.DataFrame(
-        plan.Run(environment="sokoban", algorithm="grpo", method=arm, seed=seed).settings()
+        plan.Run(environment="sokoban", algorithm="grpo", method=method, seed=seed).settings()
         | {"step": step, "reward": 0.5 + 0.1 * seed, "entropy_ref": 1.0, "mixed": 0.5}
         | {"temperature_mean": 1.0, "temperature_min": 0.8, "temperature_max": 1.3}
-        for arm in arms
+        for method in methods
         for seed in seeds
         for step in range(1, count + 1)
     )

@@ -54,7 +54,7 @@ def ptgs_claims(
     scores: as `lib.lab.results.scores` makes them at K.  committed: whether they are the lab's
     committed results. All others, and all but what `plan.PRIMARY` fixed, are exploratory.
     """
-    primary = plan.is_primary(environment, algorithm, plan.Run.rate, K, plan.SEEDS)
+    primary = plan.LAB.is_primary(environment, algorithm, plan.Run.rate, K, plan.SEEDS)
     seeds = plan.SEEDS if committed and primary else None
     return claims.ptgs_claims(scores, environment, algorithm, K, primary_seeds=seeds)
 

@@ -16,37 +16,36 @@ from lib.rollouts.policies import LocalPolicy
 from lib.rollouts.prompts.word_language import WordLanguage
 from lib.trajectories.schema import RolloutKey
 
-TASKS_AT_ONCE = plan.AT_ONCE // plan.ATTEMPTS
-"""Tasks whose rollouts fill a batch."""
 
-
-def open_policy(folder: Path, world: str, temperature: float, **prompt_format) -> LocalPolicy:
+def open_policy(folder: Path, environment: str, temperature: float, **prompt_format) -> LocalPolicy:
     """A model of the lab as a policy; `prompt_format` are the arguments of `WordLanguage`."""
-    return as_policy(Engine(*load(folder)), world, temperature, name=folder.name, **prompt_format)
+    return as_policy(
+        Engine(*load(folder)), environment, temperature, name=folder.name, **prompt_format
+    )
 
 
 def as_policy(
-    engine: Engine, world: str, temperature: float, *, name: str, **prompt_format
+    engine: Engine, environment: str, temperature: float, *, name: str, **prompt_format
 ) -> LocalPolicy:
     """An engine with a model of the lab as a policy; `prompt_format` is as for `open_policy`."""
-    sampling = Sampling(temperature=temperature, max_new_tokens=plan.NEW_TOKENS[world])
+    sampling = Sampling(temperature=temperature, max_new_tokens=plan.NEW_TOKENS[environment])
     return LocalPolicy(engine, WordLanguage(**prompt_format), sampling, name=name)
 
 
 def solved(
     policy: LocalPolicy,
-    world: Environment,
+    environment: Environment,
     tasks: Sequence[str],
     n: int,
     *,
     seed: int,
-    heat: Mapping[str, float] | None = None,
+    temperatures: Mapping[str, float] | None = None,
     first: int = 0,
 ) -> np.ndarray:
-    """Which of n rollouts of each task solve it, [tasks, n]: 1, 0, or NaN where none was graded.
+    """Which of n rollouts of each task solve it, [tasks, n]: 1, 0, or NaN if it was not graded.
 
-    heat: temperatures by task, in place of the policy's own.  first: number of the first attempt.
-    Raises ValueError if a task is named twice: its rollouts would be the same ones.
+    temperatures: of each task, in place of the policy's own.  first: number of the first attempt.
+    Raises ValueError if a task is named twice: its rollouts would be the same.
     """
     twice = next((task for task, count in Counter(tasks).items() if count > 1), None)
     if twice is not None:
@@ -54,48 +53,52 @@ def solved(
     keys = [
         RolloutKey(seed, task, attempt) for task in tasks for attempt in range(first, first + n)
     ]
-    found = np.full((len(tasks), n), np.nan)
+    passed = np.full((len(tasks), n), np.nan)
     row = {task: number for number, task in enumerate(tasks)}
     for low in range(0, len(keys), plan.AT_ONCE):
         part = keys[low : low + plan.AT_ONCE]
-        heats = None if heat is None else [heat[key.task] for key in part]
-        session = policy.start(part, temperatures=heats)
-        for rollout in roll_out(session, world, part, "lab", "policy"):
-            found[row[rollout.task], rollout.attempt - first] = (
+        of_part = None if temperatures is None else [temperatures[key.task] for key in part]
+        session = policy.start(part, temperatures=of_part)
+        for rollout in roll_out(session, environment, part, "lab", "policy"):
+            passed[row[rollout.task], rollout.attempt - first] = (
                 np.nan if rollout.passed is None else rollout.passed
             )
-    return found
+    return passed
 
 
 def evaluate(
-    policy: LocalPolicy, world: Environment, tasks: Sequence[str], n: int, **more
+    policy: LocalPolicy, environment: Environment, tasks: Sequence[str], n: int, **more
 ) -> pd.DataFrame:
-    """Successes c of the graded rollouts n of each task: columns `task`, `n`, `c`.
+    """Successes c of the n graded rollouts of each task: columns `task`, `n`, `c`.
 
-    n of them are made; one without an outcome counts in neither. `more` is as for `solved`.
+    n rollouts are made; those without an outcome count in neither column. `more` is as for
+    `solved`.
     """
-    found = solved(policy, world, tasks, n, **more)
-    graded, successes = (~np.isnan(found)).sum(1), np.nansum(found, 1).astype(int)
+    passed = solved(policy, environment, tasks, n, **more)
+    graded, successes = (~np.isnan(passed)).sum(1), np.nansum(passed, 1).astype(int)
     return pd.DataFrame({"task": list(tasks), "n": graded, "c": successes})
 
 
 def in_batches(
-    path: Path, tasks: Sequence[str], measure: Callable[[list[str]], pd.DataFrame]
+    path: Path,
+    tasks: Sequence[str],
+    measure: Callable[[list[str]], pd.DataFrame],
+    tasks_at_once: int = plan.LAB.tasks_at_once,
 ) -> pd.DataFrame:
-    """The table at `path`, made a lot of tasks at a time: a kill loses the lot under way.
+    """The table at `path`, made for some tasks at a time: a kill loses the batch under way.
 
-    measure: gives the rows of some tasks, with their column `task`.
+    measure: gives the rows of a batch of tasks, with their column `task`.
     """
     if path.exists():
         return pd.read_parquet(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    lots = [pd.read_parquet(part)] if part.exists() else []
-    done = {task for lot in lots for task in lot["task"]}
+    batches = [pd.read_parquet(part)] if part.exists() else []
+    done = {task for batch in batches for task in batch["task"]}
     waiting = [task for task in tasks if task not in done]
-    for low in range(0, len(waiting), TASKS_AT_ONCE):
-        lots.append(measure(waiting[low : low + TASKS_AT_ONCE]))
-        write_table(pd.concat(lots, ignore_index=True), part)
+    for low in range(0, len(waiting), tasks_at_once):
+        batches.append(measure(waiting[low : low + tasks_at_once]))
+        write_table(pd.concat(batches, ignore_index=True), part)
     os.replace(part, path)
     return pd.read_parquet(path)
 
@@ -103,8 +106,8 @@ def in_batches(
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table in place of the one at `path`: whole, or not at all.
 
-    Token scores of attempts that begin alike repeat for long stretches. A dictionary of values
-    would hide that from the compressor, which without one makes half as many bytes of them.
+    Token scores of attempts that begin alike repeat for long stretches. Parquet's dictionary of
+    values would hide that from the compressor: without it the file is half as large.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}")
     table.to_parquet(

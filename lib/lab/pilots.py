@@ -1,13 +1,14 @@
 """A frozen policy with PTGS: a few pilots of each task choose the temperature of the others.
 
-The question is what a budget of rollouts a task covers. All methods spend the same first `PILOTS`
-at T_ref, and those count; then
+The question is how many tasks a budget of rollouts a task covers. All methods spend the same first
+rollouts, the pilots, at T_ref, and those count; then
 
     fixed    goes on at T_ref
     matched  goes on at one temperature, the mean of those that PTGS chose
     ptgs     goes on at the task's own temperature, from its pilots (`lib.ptgs.from_pilots`)
 
-PTGS against matched tells where heat goes from how much there is.
+PTGS against matched tells the effect of giving each task its own temperature from that of a
+different mean.
 """
 
 from collections.abc import Sequence
@@ -18,59 +19,72 @@ import pandas as pd
 
 from lib.envs import Environment
 from lib.lab.evaluation import evaluate, in_batches, solved
+from lib.lab.plan import LAB
 from lib.ptgs import from_pilots
 from lib.rollouts.policies import LocalPolicy
-
-PILOTS = 8
-"""Rollouts of each task at T_ref from which its temperature comes."""
-TOTALS = (16, 32, 64, 128)
-"""Budgets a task, the pilots among them."""
 
 
 def compare(
     policy: LocalPolicy,
-    world: Environment,
+    environment: Environment,
     tasks: Sequence[str],
     folder: Path,
     *,
     seed: int,
     tau: float,
     t_ref: float = 1.0,
-    totals: Sequence[int] = TOTALS,
+    pilots: int = LAB.pilots,
+    totals: Sequence[int] = LAB.totals,
+    tasks_at_once: int = LAB.tasks_at_once,
 ) -> pd.DataFrame:
     """Coverage of the three methods: columns seed, method, total, coverage, mean_temperature.
 
     coverage: share of the tasks with a success among `total` rollouts.  mean_temperature: over the
-    tasks, of the rollouts after the pilots.  folder: for what is under way; a rerun goes on there.
-    seed: of the sampling and of PTGS's draws; each seed has attempts, and so worlds' chance, of its
-    own. The methods share pilots, and attempt i of a task has the same noise in all of them.
+    tasks, of the rollouts after the pilots.
+    folder: for what is under way; a rerun goes on there.  seed: of the sampling and of PTGS's
+    draws; each seed has attempts of its own, and so its own randomness of the environment.
+    pilots: rollouts of each task from which its temperature comes.  totals: budgets a task, the
+    pilots among them.  tasks_at_once: tasks of a batch.
+    The methods share pilots, and attempt i of a task has the same noise in all of them.
     """
     most = max(totals)
     first = seed * most
 
-    def pilot(lot):
-        heat = dict.fromkeys(lot, t_ref)
-        return evaluate(policy, world, lot, PILOTS, seed=seed, heat=heat, first=first)
+    def measure_pilots(batch):
+        same = dict.fromkeys(batch, t_ref)
+        return evaluate(
+            policy, environment, batch, pilots, seed=seed, temperatures=same, first=first
+        )
 
-    pilots = in_batches(folder / f"pilots-{seed}.parquet", tasks, pilot)
-    seen = {one.task: (int(one.c), int(one.n)) for one in pilots.itertuples()}
-    heats = from_pilots(seen, tau=tau, t_ref=t_ref, seed=seed)
+    path = folder / f"pilots-{seed}.parquet"
+    counted = in_batches(path, tasks, measure_pilots, tasks_at_once)
+    counts = {row.task: (int(row.c), int(row.n)) for row in counted.itertuples()}
+    tempered = from_pilots(counts, tau=tau, t_ref=t_ref, seed=seed)
     methods = {
         "fixed": dict.fromkeys(tasks, t_ref),
-        "matched": dict.fromkeys(tasks, float(np.mean(list(heats.values())))),
-        "ptgs": heats,
+        "matched": dict.fromkeys(tasks, float(np.mean(list(tempered.values())))),
+        "ptgs": tempered,
     }
     rows = []
-    for method, heat in methods.items():
+    for method, temperatures in methods.items():
 
-        def later(lot, heat=heat):
-            found = solved(
-                policy, world, lot, most - PILOTS, seed=seed, heat=heat, first=first + PILOTS
+        def measure_later(batch, temperatures=temperatures):
+            passed = solved(
+                policy,
+                environment,
+                batch,
+                most - pilots,
+                seed=seed,
+                temperatures=temperatures,
+                first=first + pilots,
             )
-            return pd.DataFrame({"task": lot, "first": [_first_success(one == 1) for one in found]})
+            return pd.DataFrame(
+                {"task": batch, "first": [_first_success(row == 1) for row in passed]}
+            )
 
-        table = in_batches(folder / f"{method}-{seed}.parquet", tasks, later)
-        solved_by = np.where(pilots["c"] > 0, 0, PILOTS + table["first"])
+        path = folder / f"{method}-{seed}.parquet"
+        table = in_batches(path, tasks, measure_later, tasks_at_once)
+        solved_by = np.where(counted["c"] > 0, 0, pilots + table["first"])
         for total in totals:
             rows.append(
                 {
@@ -78,12 +92,12 @@ def compare(
                     "method": method,
                     "total": total,
                     "coverage": float(np.mean(solved_by <= total)),
-                    "mean_temperature": float(np.mean(list(heat.values()))),
+                    "mean_temperature": float(np.mean(list(temperatures.values()))),
                 }
             )
     return pd.DataFrame(rows)
 
 
-def _first_success(found: np.ndarray) -> float:
-    """How many rollouts it took to the first success, inf if there is none."""
-    return float(found.argmax() + 1) if found.any() else np.inf
+def _first_success(passed: np.ndarray) -> float:
+    """How many rollouts the first success took, inf if there is none."""
+    return float(passed.argmax() + 1) if passed.any() else np.inf

@@ -1,17 +1,25 @@
-"""What the lab runs: worlds, bases, trainings and evaluations, in the order of their importance.
+"""What the lab runs, in the order of its importance, at which sizes, and where its files are.
 
 The runs and their evaluations were fixed before the first result was seen; pilots, the lake and
-what scores attempts came later. `PRIMARY` is what the verdict is about, and everything else is
-exploratory.
+the scores came later. `PRIMARY` is what the verdict is about, everything else is exploratory.
+`LAB` is all of it as one value, which whatever runs the lab takes as an argument.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lib import ROOT
 from lib.envs import Environment, open_environment
+from lib.lab.work import RUN_COLUMNS, Base, Lake, Pilots, Run, Scores, Work, with_needs
+
+if TYPE_CHECKING:
+    from lib.training.pretraining import Stage
+
+__all__ = [
+    "LAB", "RUN_COLUMNS", "Base", "Lake", "Pilots", "Plan", "Run", "Scores", "Work", "with_needs",
+]  # fmt: skip
 
 DATA = ROOT / "data" / "lab"
 """Results, and the checkpoints that notebooks need: committed."""
@@ -29,146 +37,9 @@ AT_ONCE = 1024
 """Rollouts of one batch of an evaluation, at most."""
 SCORED_ATTEMPTS, SCORED_TEMPERATURE, LABELS_A_TASK = 32, 0.7, 8
 """Attempts a held-out task that are scored, their temperature, and attempts a training task whose
-outcomes a trained rival learns from."""
+outcomes the reward model learns from."""
 NEW_TOKENS = {"sokoban": 10, "frozenlake": 10, "desk": 24}
 """Tokens of one reply, at most: a call in the longest form, and its end."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Base:
-    """A pre-trained model; `kind` is one of `lib.training.pretraining.STAGES`."""
-
-    environment: str
-    size: str = "0.25M"
-    kind: str = "base-85"
-
-    needs = ()
-
-    @property
-    def name(self) -> str:
-        return f"{self.environment}-{self.size}-{self.kind}"
-
-    def settings(self) -> dict[str, Any]:
-        """Its columns in the tables of results, those of a run among them, empty."""
-        own = {"world": self.environment, "size": self.size, "kind": self.kind}
-        return own | {"algorithm": "", "sampler": "", "rate": 0.0, "seed": 0}
-
-
-RUN_COLUMNS = {
-    "world": "environment",
-    "algorithm": "algorithm",
-    "sampler": "method",
-    "seed": "seed",
-    "rate": "rate",
-    "size": "size",
-}
-"""Column of the tables of results -> field of `Run`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """One training run, from the base of its environment and size with most calls native.
-
-    method: how tasks get their temperatures: "fixed", "ptgs", "yoked" or "shuffled".
-    """
-
-    environment: str
-    algorithm: str
-    method: str
-    seed: int
-    rate: float = 3e-4
-    size: str = "0.25M"
-
-    @property
-    def name(self) -> str:
-        """The name of its folders."""
-        what = f"{self.environment}-{self.size}-{self.algorithm}-{self.method}"
-        return f"{what}-{self.rate:g}-{self.seed}"
-
-    @property
-    def base(self) -> Base:
-        return Base(environment=self.environment, size=self.size)
-
-    @property
-    def replays(self) -> "Run | None":
-        """The run whose temperatures it replays."""
-        if self.method not in ("yoked", "shuffled"):
-            return None
-        return replace(self, method="ptgs")
-
-    @property
-    def needs(self) -> tuple["Work", ...]:
-        """What must be there before it."""
-        return (self.base, self.replays) if self.replays else (self.base,)
-
-    def settings(self) -> dict[str, Any]:
-        """Its columns in the tables of results."""
-        return {name: getattr(self, field) for name, field in RUN_COLUMNS.items()}
-
-    @classmethod
-    def of(cls, columns: Mapping[str, Any]) -> "Run":
-        """The run with these columns of a table of results."""
-        return cls(**{field: columns[name] for name, field in RUN_COLUMNS.items()})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pilots:
-    """A comparison of `lib.lab.pilots`, of the "base" of a world or of a "post"-trained model."""
-
-    environment: str
-    policy: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.environment}-pilots-{self.policy}"
-
-    @property
-    def model(self) -> "Base | Run":
-        """What made the policy."""
-        run = Run(environment=self.environment, algorithm="grpo", method="fixed", seed=0)
-        return run.base if self.policy == "base" else run
-
-    @property
-    def needs(self) -> tuple["Work", ...]:
-        return (self.model,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scores:
-    """Attempts by `attempts_by`, every step scored by `policy` and its base (`lib.lab.scores`)."""
-
-    policy: Run
-    attempts_by: Base | Run
-
-    @property
-    def name(self) -> str:
-        return f"scores-{self.policy.name}-of-{self.attempts_by.name}"
-
-    @property
-    def environment(self) -> str:
-        return self.policy.environment
-
-    @property
-    def earlier(self) -> Base:
-        """The model that the policy's base was made from: an earlier checkpoint, as a reference."""
-        return Base(environment=self.policy.environment, size=self.policy.size, kind="base-35")
-
-    @property
-    def needs(self) -> tuple["Work", ...]:
-        return (self.policy.base, self.earlier, self.policy, self.attempts_by)
-
-
-@dataclass(frozen=True)
-class Lake:
-    """A policy trained on one icy level, beside its exact optimum (`lib.lab.fading_lake`)."""
-
-    name = "exactness"
-    base = Base(environment="frozenlake")
-    needs = (base,)
-
-
-Work = Base | Run | Pilots | Scores | Lake
-"""A piece of work: its `name`, and in `needs` what must be there before it."""
 
 
 def _grid(
@@ -183,17 +54,6 @@ def _grid(
 
 PRIMARY = _grid("sokoban", "grpo")
 """Held-out tasks at T = 0.5: Tax_S(128) and pass@128 of PTGS against fixed and against yoked."""
-
-
-def is_primary(
-    environment: str, algorithm: str, rate: float, K: int, seeds: Collection[int]
-) -> bool:
-    """Whether the comparison at budget K, over these seeds, is the one that was fixed beforehand.
-
-    It is only if the results are the lab's own, of as many steps and tasks as all of it has.
-    """
-    known = {(run.environment, run.algorithm, run.rate) for run in PRIMARY}
-    return (environment, algorithm, rate) in known and K == ATTEMPTS and set(seeds) == set(SEEDS)
 
 
 RUNS = [
@@ -223,18 +83,22 @@ PTGS = {
 """The paper's arguments of PTGS where they differ from its defaults (METHODS 4 of the paper)."""
 
 
+def _fixed(environment: str) -> Run:
+    return Run(environment=environment, algorithm="grpo", method="fixed", seed=0)
+
+
 def _scores(policy: Run) -> list[Scores]:
     """A policy on its own attempts and on those of its base."""
-    return [Scores(policy=policy, attempts_by=sampler) for sampler in (policy, policy.base)]
+    return [Scores(policy=policy, attempts_by=model) for model in (policy, policy.base)]
 
 
 SCORES = [
-    *_scores(Run(environment="sokoban", algorithm="grpo", method="fixed", seed=0)),
-    *_scores(Run(environment="desk", algorithm="grpo", method="fixed", seed=0)),
-    *_scores(Run(environment="frozenlake", algorithm="grpo", method="fixed", seed=0)),
+    *_scores(_fixed("sokoban")),
+    *_scores(_fixed("desk")),
+    *_scores(_fixed("frozenlake")),
     *_scores(Run(environment="sokoban", algorithm="grpo", method="ptgs", seed=0)),
     Scores(
-        policy=Run(environment="sokoban", algorithm="grpo", method="fixed", seed=0),
+        policy=_fixed("sokoban"),
         attempts_by=Base(environment="sokoban", size="0.06M"),
     ),
 ]
@@ -244,19 +108,88 @@ SCORES = [
 WORK: list[Work] = list(
     dict.fromkeys(
         [
-            *(one for run in RUNS for one in (run.base, run)),
+            *(work for run in RUNS for work in (run.base, run)),
             *(Base(environment=name, kind="base-35") for name in ENVIRONMENTS),
             *(
-                Pilots(environment=name, policy=policy)
+                Pilots(model=model)
                 for name in ENVIRONMENTS
-                for policy in ("base", "post")
+                for model in (Base(environment=name), _fixed(name))
             ),
             Lake(),
             *SCORES,
         ]
     )
 )
-"""All that is made, in this order: each base before its first run, those for the ablation later."""
+"""All work, in this order: each base before its first run; bases for the ablation come later."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is run, at which sizes, and in which folders; the defaults are those of the lab.
+
+    data: folder of the tables and of the kept models.  build: folder of the runs under way.
+    work: all pieces of work.  primary: runs that the verdict is about.  kept: runs whose trained
+    models are copied to `data`.
+    pool: training tasks.  tasks, attempts: of an evaluation, and attempts of each task.
+    splits: split -> temperatures of every policy.  base_temperatures: of bases on held-out tasks.
+    seeds: of the primary runs and of the pilots.  at_once: rollouts of a batch, at most.
+    pilots, totals: pilot rollouts of a task, and the budgets that they count in.
+    scored_attempts, labels_a_task: see `SCORED_ATTEMPTS`.
+    stages: kind of a base -> how it is pre-trained; None takes `lib.training.pretraining.STAGES`.
+    training: settings of training that differ from those of the algorithm.
+    """
+
+    data: Path = DATA
+    build: Path = BUILD
+    work: Sequence[Work] = tuple(WORK)
+    primary: Sequence[Run] = tuple(PRIMARY)
+    kept: Sequence[Run] = tuple(KEPT)
+    pool: int = POOL
+    tasks: int = TASKS
+    attempts: int = ATTEMPTS
+    splits: Mapping[str, Sequence[float]] = field(default_factory=lambda: SPLITS)
+    base_temperatures: Sequence[float] = BASE_TEMPERATURES
+    seeds: Sequence[int] = SEEDS
+    at_once: int = AT_ONCE
+    pilots: int = 8
+    totals: Sequence[int] = (16, 32, 64, 128)
+    scored_attempts: int = SCORED_ATTEMPTS
+    labels_a_task: int = LABELS_A_TASK
+    stages: "Mapping[str, Stage] | None" = None
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tasks_at_once(self) -> int:
+        """Tasks whose attempts fill a batch."""
+        return max(1, self.at_once // self.attempts)
+
+    def kept_folder(self, model: Base | Run) -> Path:
+        """Where the model of a base or of a kept run is, or is to be."""
+        return self.data / "models" / model.name
+
+    def folder(self, model: Base | Run) -> Path:
+        """Where the model of a base or of any run is, or is to be."""
+        kept = self.kept_folder(model)
+        return kept if isinstance(model, Base) or kept.exists() else self.built_folder(model)
+
+    def built_folder(self, run: Run) -> Path:
+        """Where training leaves the model of a run."""
+        return self.build / run.name / "model"
+
+    def is_primary(
+        self, environment: str, algorithm: str, rate: float, K: int, seeds: Collection[int]
+    ) -> bool:
+        """Whether a comparison at budget K, over these seeds, was fixed beforehand.
+
+        It was only if the results are the plan's own, of all its steps and tasks.
+        """
+        known = {(run.environment, run.algorithm, run.rate) for run in self.primary}
+        whole = self.attempts == K and set(seeds) == set(self.seeds)
+        return (environment, algorithm, rate) in known and whole
+
+
+LAB = Plan()
+"""The plan of the lab itself."""
 
 
 def runs(
@@ -267,7 +200,7 @@ def runs(
 ) -> list[Run]:
     """The runs of the plan with these values; None takes all.
 
-    Raises ValueError for a list that is empty or none, or a value that the plan does not have.
+    Raises ValueError for an empty list, for no list, or for a value that the plan does not have.
     """
     wanted = {
         "environment": environments,
@@ -291,11 +224,6 @@ def runs(
     ]
 
 
-def kept_folder(made: Base | Run) -> Path:
-    """Where a committed model is, if it is one."""
-    return DATA / "models" / made.name
-
-
 def environment(name: str, split: str, count: int = POOL) -> Environment:
-    """An environment of the lab with the tasks of a split."""
+    """An environment of the lab with `count` tasks of a split."""
     return open_environment(name, split, count)

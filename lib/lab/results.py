@@ -1,4 +1,4 @@
-"""What the lab measured, as tables; everything here reads the committed tables of `plan.DATA`."""
+"""What the lab measured, as tables: those that are committed, and what follows from them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from lib import located, metrics, outcomes
 from lib.lab import plan
 
 RUN = ["world", "size", "algorithm", "sampler", "rate", "seed"]
-"""Columns that tell one run from another."""
+"""Columns that tell one run from another: `world` is its environment, `sampler` its method."""
 
 
 def measures(K: int = plan.ATTEMPTS) -> list[str]:
@@ -25,10 +25,10 @@ def read(name: str, folder: str | Path | None = None) -> pd.DataFrame:
     """
     path = (plan.DATA if folder is None else located(folder)) / f"{name}.parquet"
     if not path.exists():
-        told = "make lab writes it, a run at a time"
-        if folder is not None:
-            told = "expected a folder that has this table of the lab, as data/lab does"
-        raise FileNotFoundError(f"there is no {path}: {told}")
+        raise FileNotFoundError(
+            f"there is no {path}: expected a folder that has this table of the lab. Into data/lab, "
+            "make lab writes it, a run at a time"
+        )
     return pd.read_parquet(path)
 
 
@@ -71,18 +71,18 @@ def base(evaluations: pd.DataFrame, split: str = "test", temperature: float = 0.
 def as_outcomes(evaluations: pd.DataFrame, split: str = "test", temperature: float = 0.5, **wanted):
     """The one table of outcomes (counts): each run beside the base it started from.
 
-    benchmark is the world and pair names the run: "grpo fixed seed 0", with its size where that is
-    not the usual one, and its learning rate. `wanted` chooses runs, see `select`.
+    benchmark is the environment and pair names the run: "grpo fixed seed 0", with its size and its
+    learning rate if they are not the usual ones. `wanted` chooses runs, see `select`.
     """
     trained = posts(evaluations, split, temperature, **wanted)
     rows = []
     for key, run in trained.groupby(RUN, sort=False):
-        told = dict(zip(RUN, key, strict=True))
-        start = base(evaluations, split, temperature, world=told["world"], size=told["size"])
+        columns = dict(zip(RUN, key, strict=True))
+        start = _base_of(columns, evaluations, split, temperature)
         for arm, cell in (("base", start), ("post", run)):
             rows.append(
                 cell[["task", "n", "c"]].assign(
-                    benchmark=told["world"], pair=label(told), arm=arm, missing=0
+                    benchmark=columns["world"], pair=label(columns), arm=arm, missing=0
                 )
             )
     if not rows:
@@ -90,8 +90,13 @@ def as_outcomes(evaluations: pd.DataFrame, split: str = "test", temperature: flo
     return outcomes.validate(pd.concat(rows, ignore_index=True), source="the lab")
 
 
+def _base_of(run: dict, evaluations: pd.DataFrame, split: str, temperature: float) -> pd.DataFrame:
+    """Rows of the base that a run with these columns started from."""
+    return base(evaluations, split, temperature, world=run["world"], size=run["size"])
+
+
 def label(run: dict) -> str:
-    """How a run is called in figures and tables."""
+    """What the run with these columns is called in figures and tables."""
     size = "" if run["size"] == plan.Run.size else f"{run['size']} "
     rate = "" if run["rate"] == plan.Run.rate else f" lr {run['rate']:g}"
     return f"{size}{run['algorithm']} {run['sampler']}{rate} seed {run['seed']}"
@@ -112,25 +117,25 @@ def scores(
     trained = posts(evaluations, split, temperature, **wanted)
     rows = []
     for key, run in trained.groupby(RUN, sort=False):
-        told = dict(zip(RUN, key, strict=True))
-        start = base(evaluations, split, temperature, world=told["world"], size=told["size"])
+        columns = dict(zip(RUN, key, strict=True))
+        start = _base_of(columns, evaluations, split, temperature)
         start = start[start["task"].isin(run["task"])]
-        rows.append(told | _measures(_counts(run), _counts(start), K))
+        rows.append(columns | _measures(_counts(run), _counts(start), K))
     return pd.DataFrame(rows, columns=[*RUN, *measures(K)])
 
 
 def base_scores(
     evaluations: pd.DataFrame, split: str = "test", K: int = plan.ATTEMPTS, **wanted
 ) -> pd.DataFrame:
-    """The bases, a row for each world, size and temperature, with their own measures."""
+    """The bases, a row for each environment, size and temperature, with their own measures."""
     columns = ["world", "size", "temperature", "pass@1", f"pass@{K}", "pass^8", "A", "S"]
     rows = []
     cells = select(
         evaluations, kind="base-85", split=split, cue=False, parser="exact", **wanted
     ).groupby(["world", "size", "temperature"], sort=False)
     for key, cell in cells:
-        told = dict(zip(["world", "size", "temperature"], key, strict=True))
-        rows.append(told | _own_measures(_counts(cell), K))
+        own = dict(zip(["world", "size", "temperature"], key, strict=True))
+        rows.append(own | _own_measures(_counts(cell), K))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -151,8 +156,8 @@ def curves(
     rows = []
     for key, cell in pd.concat([starts, trained]).groupby(RUN, sort=False):
         curve = metrics.coverage_curve(_counts(cell), K)
-        told = dict(zip(RUN, key, strict=True))
-        rows.append(pd.DataFrame({"k": range(1, K + 1), "coverage": curve}).assign(**told))
+        columns = dict(zip(RUN, key, strict=True))
+        rows.append(pd.DataFrame({"k": range(1, K + 1), "coverage": curve}).assign(**columns))
     empty = pd.DataFrame(columns=[*RUN, "k", "coverage"])
     return pd.concat(rows, ignore_index=True)[list(empty)] if rows else empty
 

@@ -138,11 +138,12 @@ def run(
     attempts_by: Path,
     policy: Path,
     bases: Mapping[str, Path],
+    lab: plan.Plan = plan.LAB,
 ) -> pd.DataFrame:
     """The table of one setting, made in `out` some tasks at a time.
 
     attempts_by, policy: folders of the models that made and that score the attempts.  bases: the
-    reference as "base", and further ones by name.
+    reference as "base", and further ones by name.  lab: has the numbers of tasks and attempts.
     """
     import torch
 
@@ -151,7 +152,7 @@ def run(
     from lib.lab import reward_model
     from lib.lab.evaluation import in_batches
 
-    environment = plan.environment(scores.environment, "test", plan.TASKS)
+    environment = plan.environment(scores.environment, "test", lab.tasks)
     ours, tokenizer = load(policy)
     reference = load(bases["base"])[0]
     others = {name: load(path)[0] for name, path in bases.items() if name != "base"}
@@ -159,10 +160,10 @@ def run(
         draws = torch.Generator().manual_seed(0)
         others[name] = references.merge(ours, reference, alpha, method=method, generator=draws)
     context = ours.config.max_position_embeddings
-    trained, labels = _reward_model(scores, attempts_by, bases["base"], tokenizer, context)
+    trained, labels = _reward_model(scores, attempts_by, bases["base"], tokenizer, context, lab)
 
     def measure(tasks):
-        rollouts = attempts(attempts_by, scores.environment, "test", tasks, plan.SCORED_ATTEMPTS)
+        rollouts = attempts(attempts_by, scores.environment, "test", tasks, lab.scored_attempts)
         steps = [read_stored(rollout, tokenizer, context) for rollout in rollouts]
         scored = token_scores(ours, reference, steps)
         table = small_table(scored, environment, rollouts)
@@ -172,7 +173,7 @@ def run(
         table[REWARD_MODEL] = reward_model.rate(trained, _whole(steps)).astype(np.float32)
         return table.assign(labels=labels)
 
-    return in_batches(out / "attempts.parquet", environment.tasks(), measure)
+    return in_batches(out / "attempts.parquet", environment.tasks(), measure, lab.tasks_at_once)
 
 
 def attempts(folder: Path, environment: str, split: str, tasks, n: int) -> list["Rollout"]:
@@ -192,13 +193,13 @@ def attempts(folder: Path, environment: str, split: str, tasks, n: int) -> list[
     return [made[key.task, key.attempt] for key in keys]
 
 
-def _reward_model(scores, attempts_by, base, tokenizer, context):
+def _reward_model(scores, attempts_by, base, tokenizer, context, lab):
     """A reward model fitted on attempts of the same model at training tasks; number of labels."""
     from lib.advantage import read_stored
     from lib.lab import reward_model
 
-    tasks = plan.environment(scores.environment, "train").tasks()
-    rollouts = attempts(attempts_by, scores.environment, "train", tasks, plan.LABELS_A_TASK)
+    tasks = plan.environment(scores.environment, "train", lab.pool).tasks()
+    rollouts = attempts(attempts_by, scores.environment, "train", tasks, lab.labels_a_task)
     graded = [rollout for rollout in rollouts if rollout.passed is not None]
     transcripts = _whole([read_stored(rollout, tokenizer, context) for rollout in graded])
     trained = reward_model.fit(base, transcripts, [rollout.passed for rollout in graded])

@@ -13,11 +13,11 @@ from lib.metrics.formatting import number, with_interval
 
 NOT_RUN = "not run yet"
 WHERE = {
-    f"{name} tasks, T = {heat:g}": (split, heat)
+    f"{name} tasks, T = {temperature:g}": (split, temperature)
     for split, name in (("test", "held-out"), ("train", "training"))
-    for heat in plan.SPLITS[split]
+    for temperature in plan.SPLITS[split]
 }
-"""How evaluations are called -> split and temperature."""
+"""What an evaluation is called -> split and temperature."""
 
 
 def over_seeds(
@@ -28,15 +28,14 @@ def over_seeds(
 ) -> pd.DataFrame:
     """A row for each value of the columns `by`: every measure as mean and sd over seeds.
 
-    measures: column of `scores` -> decimals.  runs: those wanted; what they have and `scores` have
-    not gets a row that says so. An sd needs two seeds.
+    measures: column of `scores` -> decimals.  runs: the runs wanted; those that are not in `scores`
+    get a row that says so. An sd needs two seeds.
     """
     planned = Counter(tuple(run.settings()[name] for name in by) for run in runs)
-    found = dict(list(scores.groupby(list(by), sort=False)))
-    keys = dict.fromkeys([*planned, *found])
+    parts = dict(list(scores.groupby(list(by), sort=False)))
     rows = []
-    for key in keys:
-        part = found.get(key, scores.iloc[:0])
+    for key in dict.fromkeys([*planned, *parts]):
+        part = parts.get(key, scores.iloc[:0])
         row = dict(zip(by, key, strict=True))
         row |= {name: mean_sd(part[name], digits) for name, digits in measures.items()}
         rows.append(row | {"seeds": _seeds(part["seed"].nunique(), planned.get(key))})
@@ -46,7 +45,7 @@ def over_seeds(
 def mean_sd(values, digits: int = 3) -> str:
     """Mean and standard deviation over seeds, as text; one seed has no deviation.
 
-    What is infinite (a crossover that never comes) is counted apart.
+    Infinite values (a crossover that never comes) are counted apart.
 
     >>> mean_sd([0.5, 0.7], 2)
     '0.60 ± 0.14'
@@ -71,11 +70,11 @@ def _seeds(count, planned) -> str:
 def method_table(
     evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int = plan.ATTEMPTS
 ) -> pd.DataFrame:
-    """Each arm on held-out and on training tasks, at both temperatures, beside the paper's."""
+    """Each method on held-out and on training tasks, at every temperature that was evaluated."""
     digits = {"pass@1": 3, f"pass@{K}": 3, f"gap@{K}": 3, "Tax_A": 2, "Tax_S": 3, "pass^8": 3}
     parts = []
-    for where, (split, heat) in WHERE.items():
-        scores = of_runs(results.scores(evaluations, split, heat, K), runs)
+    for where, (split, temperature) in WHERE.items():
+        scores = of_runs(results.scores(evaluations, split, temperature, K), runs)
         table = over_seeds(scores, ["algorithm", "sampler"], digits, runs)
         heading = {"Tax_A": f"Tax_A({K})", "Tax_S": f"Tax_S({K})"}
         parts.append(table.rename(columns=heading).assign(evaluated=where))
@@ -90,10 +89,10 @@ def of_runs(table: pd.DataFrame, runs: Iterable[plan.Run]) -> pd.DataFrame:
 
 
 def temperature_table(
-    evaluations: pd.DataFrame, world: str, K: int = plan.ATTEMPTS
+    evaluations: pd.DataFrame, environment: str, K: int = plan.ATTEMPTS
 ) -> pd.DataFrame:
     """The base that runs start from, on held-out tasks at several temperatures."""
-    scores = results.base_scores(evaluations, K=K, world=world, size=plan.Run.size)
+    scores = results.base_scores(evaluations, K=K, world=environment, size=plan.Run.size)
     shown = scores[["temperature", "pass@1", f"pass@{K}", "pass^8", "A", "S"]]
     return shown.round({"A": 2}).round(3).rename(columns={"A": f"A({K})", "S": f"S({K})"})
 
@@ -103,13 +102,13 @@ def paper_table(evaluations: pd.DataFrame, K: int = plan.ATTEMPTS) -> pd.DataFra
     scores = results.scores(evaluations, K=K, size=plan.Run.size, rate=plan.Run.rate)
     rows = []
     for printed in paper_tables.table("ptgs").itertuples(index=False):
-        world, algorithm, sampler, first, last, tax = printed
-        here = results.select(scores, world=world, algorithm=algorithm, sampler=sampler)
+        environment, algorithm, method, first, last, tax = printed
+        here = results.select(scores, world=environment, algorithm=algorithm, sampler=method)
         rows.append(
             {
-                "world": world,
+                "world": environment,
                 "algorithm": algorithm,
-                "arm": sampler,
+                "method": method,
                 "pass@1 paper": f"{first / 100:.3f}",
                 "pass@1 here": mean_sd(here["pass@1"]),
                 "pass@128 paper": f"{last / 100:.3f}",
@@ -123,6 +122,7 @@ def paper_table(evaluations: pd.DataFrame, K: int = plan.ATTEMPTS) -> pd.DataFra
 
 
 CELL = ["world", "algorithm", "rate"]
+"""Columns of runs that are compared with each other."""
 
 
 def differences(
@@ -131,48 +131,49 @@ def differences(
     K: int = plan.ATTEMPTS,
     *,
     committed: bool = False,
+    lab: plan.Plan = plan.LAB,
 ) -> pd.DataFrame:
-    """PTGS minus every other arm, in each cell of these runs, wherever it was evaluated.
+    """PTGS minus every other method, in each cell of these runs, wherever it was evaluated.
 
     A row a measure with the columns of `claims.seed_differences.differences`, `CELL`, `evaluated`
     and `status`: primary or exploratory. Where seeds is 0 it was not run.
-    committed: whether they are the lab's committed results; all others are exploratory.
+    committed: whether they are the committed results of the plan `lab`; all others are exploratory.
     """
     cells = [tuple(run.settings()[name] for name in CELL) for run in runs if run.method == "ptgs"]
     rows = []
-    for where, (split, heat) in WHERE.items():
-        scores = of_runs(results.scores(evaluations, split, heat, K), runs)
+    for where, (split, temperature) in WHERE.items():
+        scores = of_runs(results.scores(evaluations, split, temperature, K), runs)
         for cell in dict.fromkeys(cells):
             here = dict(zip(CELL, cell, strict=True))
             others = [run.method for run in runs if here.items() <= run.settings().items()]
-            for against in dict.fromkeys(one for one in others if one != "ptgs"):
+            for against in dict.fromkeys(method for method in others if method != "ptgs"):
                 part = results.select(scores, **here)
                 seeds = seed_differences.shared_seeds(part, "ptgs", against)
-                first = committed and plan.is_primary(*cell, K, seeds)
+                first = committed and lab.is_primary(*cell, K, seeds)
                 first &= where == next(iter(WHERE)) and against in ("fixed", "yoked")
-                told = here | {"evaluated": where, "against": against}
-                told["status"] = "primary" if first else "exploratory"
+                columns = here | {"evaluated": where, "against": against}
+                columns["status"] = "primary" if first else "exploratory"
                 for measure in ("pass@1", f"pass@{K}", "Tax_A", "Tax_S"):
                     found = seed_differences.differences(part, measure, "ptgs", against)
                     none = {"value": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
                     band = found.iloc[0].to_dict() if len(found) else none
-                    rows.append(band | told | {"measure": measure})
+                    rows.append(band | columns | {"measure": measure})
     return pd.DataFrame(rows)
 
 
 def rates_in_words(scores: pd.DataFrame, measure: str) -> str:
-    """Whether two learning rates differ by more than the arms do, over the seeds run at both."""
+    """Whether two learning rates differ by more than methods do, over the seeds run at both."""
     wide = scores.pivot_table(index=["sampler", "seed"], columns="rate", values=measure).dropna()
     if wide.empty or len(wide.columns) != 2:
-        return "No arm is run at two learning rates with the same seeds."
+        return "No method is run at two learning rates with the same seeds."
     low, high = wide.columns
-    arms = wide.groupby("sampler").mean()
-    apart = arms[low] - arms[high]
-    widest = (arms.max() - arms.min()).max()
+    means = wide.groupby("sampler").mean()
+    apart = means[low] - means[high]
+    widest = (means.max() - means.min()).max()
     return (
         f"{measure}: at {low:g} minus at {high:g}, {apart.min():+.3f} to {apart.max():+.3f} over "
-        f"{', '.join(arms.index)}; between these at one rate, {widest:.3f} at most (means of "
-        f"{len(wide) / len(arms):.3g} seeds): "
+        f"{', '.join(means.index)}; between these at one rate, {widest:.3f} at most (means of "
+        f"{len(wide) / len(means):.3g} seeds): "
         + ("the rate decides more." if apart.abs().min() > widest else "neither decides alone.")
     )
 
@@ -180,36 +181,36 @@ def rates_in_words(scores: pd.DataFrame, measure: str) -> str:
 def sizes_in_words(evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int) -> str:
     """The base of each size at T = 0.5, and how many of its runs are worse from the first attempt.
 
-    A line a size of these runs, which are of one world; held-out tasks.
+    A line a size of these runs, which are of one environment; held-out tasks.
     """
-    scores, said = of_runs(results.scores(evaluations, K=K), runs), []
+    scores, lines = of_runs(results.scores(evaluations, K=K), runs), []
     for size, part in scores.groupby("size", sort=False):
         bases = results.base_scores(evaluations, K=K, world=part["world"].iloc[0], size=size)
         base = bases[bases["temperature"] == 0.5].mean(numeric_only=True)
-        said.append(
+        lines.append(
             f"{size}: base pass@1 {base['pass@1']:.3f}, pass@{K} {base[f'pass@{K}']:.3f}; "
             f"{(part['crossover'] == 1).sum()} of {len(part)} runs are below it from k = 1 on."
         )
-    return "\n".join(said)
+    return "\n".join(lines)
 
 
 def off_zero(found: pd.DataFrame) -> str:
     """How many intervals of `differences` lie off zero, and which, in words.
 
-    Intervals without width do not count: few seeds that differ alike, on tasks that are counted
-    whole, tell nothing of how seeds differ.
+    Intervals without width do not count: the same difference in each of a few seeds says nothing
+    of how seeds vary.
     """
     known = found[found["low"] < found["high"]]
     if known.empty:
         return f"no interval: fewer than {metrics.FEWEST_SEEDS} seeds of two arms"
     off = known[(known["low"] > 0) | (known["high"] < 0)]
-    said = f"{len(off)} of {len(known)} intervals lie off zero; by chance 1 in 20 would"
+    summary = f"{len(off)} of {len(known)} intervals lie off zero; by chance 1 in 20 would"
     named = [
         f"{row.measure} {row.world} {row.algorithm} lr {row.rate:g}, {row.evaluated}, minus "
         f"{row.against}: {with_interval(metrics.Band(row.value, row.low, row.high), 3)}"
         for row in off.itertuples()
     ]
-    return "\n".join([said + (":" if named else "."), *(f"- {one}" for one in named)])
+    return "\n".join([summary + (":" if named else "."), *(f"- {line}" for line in named)])
 
 
 def difference_table(found: pd.DataFrame) -> pd.DataFrame:

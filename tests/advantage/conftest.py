@@ -4,7 +4,7 @@ import pytest
 
 from lib.generation import load
 from lib.lab import plan
-from lib.lab.runner import open_policy
+from lib.lab.evaluation import open_policy
 from lib.rollouts.episodes import roll_out
 from lib.trajectories.schema import RolloutKey
 

@@ -21,7 +21,7 @@ from lib.advantage import read_stored, token_scores
 from lib.generation import load
 from lib.generation.logprobs import TOP_K, Reading, score_tokens
 from lib.lab import plan
-from lib.lab.runner import open_policy
+from lib.lab.evaluation import open_policy
 from lib.rollouts.episodes import roll_out
 from lib.trajectories.schema import RolloutKey
 

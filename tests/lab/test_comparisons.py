@@ -154,11 +154,12 @@ def test_differences_count_tasks_and_tell_those_that_are_not_cached():
     assert (row["tasks"], row["cached"], row["differ"], row["attempts"]) == (3, 2, 1, 2)
 
 
-def test_runs_that_cannot_be_rolled_out_are_named(written):
+def test_runs_that_cannot_be_rolled_out_are_named(tmp_path):
+    empty = replace(plan.LAB, data=tmp_path)
     with pytest.raises(ValueError, match=r"no run to roll out: .* committed \(none\)"):
-        live.regenerate([])
+        live.regenerate([], lab=empty)
     with pytest.raises(FileNotFoundError, match=f"no committed models of {FIXED.name}"):
-        live.regenerate([FIXED])
+        live.regenerate([FIXED], lab=empty)
 
 
 def test_reproduce_runs_the_crossover_from_all_three_sources():

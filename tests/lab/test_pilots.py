@@ -8,11 +8,11 @@ from lib.rollouts.policies import Reply
 from lib.trajectories.schema import Message, Turn
 from tests.buttons import Buttons, press
 
-WORLD = Buttons(16)
+ENVIRONMENT = Buttons(16)
 
 
 class Toy:
-    """Solves an even task at once where the attempt's number, from 0, is one of some.
+    """Solves an even task at once in attempts whose number, from 0, is among `lucky`.
 
     Odd tasks are solved only above T = 1, and only after the pilots.
     """
@@ -27,19 +27,21 @@ class Toy:
 
 class _Session:
     def __init__(self, policy, keys, temperatures):
-        self.policy, self.keys, self.heats = policy, keys, temperatures
+        self.policy, self.keys, self.temperatures = policy, keys, temperatures
 
     def reply(self, rows, contexts):
-        return [Reply(self._say(self.keys[row], self.heats[row]), Turn(0)) for row in rows]
+        return [
+            Reply(self._answer(self.keys[row], self.temperatures[row]), Turn(0)) for row in rows
+        ]
 
-    def _say(self, key, heat):
+    def _answer(self, key, temperature):
         number = int(key.task[1:])
-        good = key.attempt in self.policy.lucky if number % 2 == 0 else heat > 1
+        good = key.attempt in self.policy.lucky if number % 2 == 0 else temperature > 1
         return press(number) if good else Message("assistant", "")
 
 
 def compare(policy, tmp_path, seed=0):
-    table = pilots.compare(policy, WORLD, WORLD.tasks(), tmp_path, seed=seed, tau=1.5)
+    table = pilots.compare(policy, ENVIRONMENT, ENVIRONMENT.tasks(), tmp_path, seed=seed, tau=1.5)
     return table, table.set_index(["method", "total"])["coverage"]
 
 
@@ -49,7 +51,7 @@ def test_pilots_count_and_are_spent_once(tmp_path):
     keys = [key for key, _ in policy.asked]
     assert sorted({key.attempt for key in keys}) == list(range(128))
     assert len(keys) == 16 * (8 + 3 * 120)
-    assert {heat for key, heat in policy.asked if key.attempt < 8} == {1.0}
+    assert {temperature for key, temperature in policy.asked if key.attempt < 8} == {1.0}
 
 
 def test_coverage_is_of_each_total_with_its_pilots(tmp_path):
@@ -65,7 +67,7 @@ def test_coverage_is_of_each_total_with_its_pilots(tmp_path):
         assert list(coverage["fixed"]) == covered
 
 
-def test_hard_tasks_get_the_heat_that_solves_them(tmp_path):
+def test_hard_tasks_get_the_temperature_that_solves_them(tmp_path):
     table, coverage = compare(Toy(lucky=range(8)), tmp_path)
     assert (coverage["fixed"] == 0.5).all()
     assert (coverage["ptgs"] > 0.9).all()
@@ -101,11 +103,11 @@ class Broken(Buttons):
 
 
 def test_a_rollout_without_an_outcome_counts_in_neither():
-    heat = dict.fromkeys(WORLD.tasks(), 1.0)
-    found = evaluate(Toy(range(4)), Broken(16), ["t0", "t1"], 8, seed=0, heat=heat)
-    assert found.to_dict("list") == {"task": ["t0", "t1"], "n": [4, 4], "c": [2, 0]}
+    same = dict.fromkeys(ENVIRONMENT.tasks(), 1.0)
+    table = evaluate(Toy(range(4)), Broken(16), ["t0", "t1"], 8, seed=0, temperatures=same)
+    assert table.to_dict("list") == {"task": ["t0", "t1"], "n": [4, 4], "c": [2, 0]}
 
 
 def test_a_task_named_twice_is_an_error():
     with pytest.raises(ValueError, match="'t0' is named twice"):
-        evaluate(Toy(), WORLD, ["t0", "t0"], 8, seed=0)
+        evaluate(Toy(), ENVIRONMENT, ["t0", "t0"], 8, seed=0)

@@ -1,5 +1,7 @@
 """What the lab's tables come to: scores, differences, claims, tables for people."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,12 +61,12 @@ def test_differences_of_constants_are_their_difference_without_width():
     assert found["seeds"] == 3
 
 
-def test_a_seed_without_either_arm_is_left_out():
+def test_a_seed_without_either_method_is_left_out():
     some = SCORES[(SCORES["sampler"] != "fixed") | (SCORES["seed"] != 1)]
     assert seed_differences.differences(some, "pass@1", "ptgs", "fixed")["seeds"].item() == 2
 
 
-def test_an_arm_that_was_not_run_gives_no_row_and_all_columns():
+def test_a_method_that_was_not_run_gives_no_row_and_all_columns():
     found = seed_differences.differences(SCORES, "pass@1", "ptgs", "shuffled", by=["world"])
     assert found.empty
     assert {"world", "value", "low", "high", "seeds"} <= set(found)
@@ -83,10 +85,9 @@ def test_a_folder_without_the_table_says_what_was_expected(tmp_path):
         results.read("steps", tmp_path)
 
 
-def test_missing_results_say_what_writes_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "DATA", tmp_path)
+def test_missing_results_say_what_writes_them(tmp_path):
     with pytest.raises(FileNotFoundError, match="make lab writes it"):
-        results.read("steps")
+        results.read("steps", tmp_path)
 
 
 def test_a_relative_folder_counts_from_the_root(tmp_path, monkeypatch):
@@ -130,8 +131,8 @@ def test_fewer_than_three_seeds_decide_nothing():
     assert "fewer than 3 give no interval" in found[0].why
 
 
-def test_an_arm_that_was_not_run_is_not_tested():
-    *_, tax, coverage = verdicts(lab_runs.evaluations(arms=("fixed", "ptgs")))
+def test_a_method_that_was_not_run_is_not_tested():
+    *_, tax, coverage = verdicts(lab_runs.evaluations(methods=("fixed", "ptgs")))
     assert (tax.verdict, coverage.verdict) == ("not tested here",) * 2
     assert tax.published == "no such control"
 
@@ -197,26 +198,25 @@ def test_seeds_are_shown_as_mean_and_deviation(values, text):
     assert tables.mean_sd(values, 2) == text
 
 
-def test_arms_that_were_not_run_are_in_the_table():
+def test_methods_that_were_not_run_are_in_the_table():
     wanted = [*lab_runs.runs(seeds=plan.SEEDS), *plan.runs(["sokoban"], ["grpo"], ["shuffled"])]
     table = tables.over_seeds(SCORES, ["sampler"], {"pass@1": 3}, wanted).set_index("sampler")
     assert table.loc["ptgs"].tolist() == ["0.750 ± 0.000", "3 of 5"]
     assert table.loc["shuffled"].tolist() == ["-", "not run yet"]
 
 
-def test_the_arms_are_shown_wherever_they_were_evaluated():
+def test_the_methods_are_shown_wherever_they_were_evaluated():
     table = tables.method_table(TABLE, lab_runs.runs(), 8)
     assert len(table) == 3 * len(tables.WHERE)
     assert {"pass@8", "Tax_A(8)", "Tax_S(8)"} <= set(table)
 
 
-def test_differences_name_what_is_primary_and_what_was_not_run(monkeypatch):
+def test_differences_name_what_is_primary_and_what_was_not_run():
     every = [run for run in plan.RUNS if run.size == plan.Run.size]
     assert set(tables.differences(TABLE, every, 8, committed=True)["status"]) == {"exploratory"}
-    monkeypatch.setattr(plan, "ATTEMPTS", 8)
-    monkeypatch.setattr(plan, "SEEDS", (0, 1, 2))
-    assert set(tables.differences(TABLE, every, 8)["status"]) == {"exploratory"}
-    found = tables.differences(TABLE, every, 8, committed=True)
+    small = replace(plan.LAB, attempts=8, seeds=(0, 1, 2))
+    assert set(tables.differences(TABLE, every, 8, lab=small)["status"]) == {"exploratory"}
+    found = tables.differences(TABLE, every, 8, committed=True, lab=small)
     primary = found[found["status"] == "primary"]
     assert set(primary["against"]) == {"fixed", "yoked"}
     assert set(primary["evaluated"]) == {"held-out tasks, T = 0.5"}
@@ -226,12 +226,12 @@ def test_differences_name_what_is_primary_and_what_was_not_run(monkeypatch):
     assert table["pass@8"].iloc[0] == "0.500 [0.500, 0.500]"
 
 
-def test_rates_are_set_against_arms():
+def test_rates_are_set_against_methods():
     slow = SCORES.assign(rate=1e-4, **{"pass@1": SCORES["pass@1"] - 0.1})
     said = tables.rates_in_words(pd.concat([SCORES, slow]), "pass@1")
     assert "at 0.0001 minus at 0.0003, -0.100 to -0.100 over fixed, ptgs, yoked;" in said
     assert "0.250 at most (means of 3 seeds): neither decides alone." in said
-    assert "No arm is run at two" in tables.rates_in_words(SCORES, "pass@1")
+    assert "No method is run at two" in tables.rates_in_words(SCORES, "pass@1")
 
 
 def test_runs_below_their_base_from_the_first_attempt_are_counted():
@@ -252,7 +252,7 @@ def test_intervals_off_zero_are_counted_and_named():
 
 
 def test_the_paper_stands_beside_every_row_it_prints():
-    table = tables.paper_table(TABLE, 8).set_index(["world", "algorithm", "arm"])
+    table = tables.paper_table(TABLE, 8).set_index(["world", "algorithm", "method"])
     assert table.loc[("sokoban", "grpo", "ptgs"), "pass@128 paper"] == "0.725"
     assert table.loc[("sokoban", "grpo", "ptgs"), "pass@8 here"] == "1.000 ± 0.000"
     assert table.loc[("frozenlake", "ppo", "ptgs"), "seeds"] == "not run yet"
