@@ -11,7 +11,8 @@ from lib.trajectories.schema import Message, Tool, ToolCall
 
 LETTERS = tuple("abcdef")
 PRESS = Tool("press", "", {"properties": {"key": {"enum": list(LETTERS)}}, "required": ["key"]})
-TOKENIZER = tokenizer(["want", "no", "press", *LETTERS, "1", "2", "3"])
+WORDS = ("want", "no", "press", *LETTERS, "1", "2", "3")
+TOKENIZER = tokenizer(WORDS)
 PROMPT_FORMAT = WordLanguage()
 
 
@@ -25,6 +26,9 @@ class Letters:
 
     def tasks(self):
         return [letter + number for number in "123" for letter in LETTERS]
+
+    def words(self):
+        return list(WORDS)
 
     def reset(self, task, attempt):
         return _Episode(task, attempt)

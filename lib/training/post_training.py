@@ -11,7 +11,8 @@ import torch
 from lib.envs import Environment
 from lib.generation import open_model
 from lib.rollouts.policies import PromptFormat
-from lib.rollouts.prompts.word_language import WordLanguage, check_vocabulary
+from lib.rollouts.policies.opening import check_words
+from lib.rollouts.prompts.word_language import WordLanguage
 from lib.training import checkpoints
 from lib.training.loop import train_policy
 from lib.training.settings import Settings
@@ -71,8 +72,8 @@ def train(
         model, tokenizer = model
     if isinstance(prompt_format, type) or not hasattr(prompt_format, "prompt"):
         prompt_format = prompt_format(tokenizer)
-    if isinstance(prompt_format, WordLanguage):
-        _check_words(environment, tokenizer)
+    if type(prompt_format) is WordLanguage:  # a subclass may have a vocabulary of its own
+        check_words(environment, tokenizer)
     if lora_rank is not None:
         model = add_lora(model, lora_rank, settings.seed)
     log = train_policy(
@@ -120,15 +121,6 @@ def add_lora(model, rank: int, seed: int = 0):
 def merge_lora(model):
     """The trained model as a plain one, an adapter added to the weights that it adapts."""
     return model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
-
-
-def _check_words(environment, tokenizer) -> None:
-    if not hasattr(environment, "words"):
-        raise ValueError(
-            f"the word language is for the lab's environments, and {environment.name} has no "
-            "words(): choose another prompt_format"
-        )
-    check_vocabulary(tokenizer, environment.words())
 
 
 def _save(model, tokenizer, out: Path) -> None:
