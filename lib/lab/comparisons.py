@@ -57,12 +57,15 @@ def key(run: Run) -> tuple[str, str]:
     return run.environment, results.label(run.settings())
 
 
-def by_base(found: Sequence[outcomes.Comparison]) -> list[outcomes.Comparison]:
+def by_base(comparisons: Sequence[outcomes.Comparison]) -> list[outcomes.Comparison]:
     """The same comparisons, in which the pair is the base: what its runs share, and no more.
 
     Runs from one base, on the same tasks, are one case where cases are counted or left out.
     """
-    return [replace(one, pair=f"{one.benchmark} {_size(one.pair)}") for one in found]
+    return [
+        replace(comparison, pair=f"{comparison.benchmark} {_size(comparison.pair)}")
+        for comparison in comparisons
+    ]
 
 
 def _size(pair: str) -> str:

@@ -85,20 +85,20 @@ def agreement_table(
             if k > 8:
                 targets = {f"Tax_S({k})": [split.tax_val[:, i] for split in splits]} | targets
             for target, outcome in targets.items():
-                found = claims.agreement(studies, splits, outcome, seed=seed)
-                rows.append({"rollouts": n_est, "Tax_S(8) against": target, **_agreement(found)})
+                ranks = claims.agreement(studies, splits, outcome, seed=seed)
+                rows.append({"rollouts": n_est, "Tax_S(8) against": target, **_agreement(ranks)})
     return pd.DataFrame(rows)
 
 
-def _agreement(found: claims.Agreement) -> dict[str, str]:
-    digits = decimals(found.low, found.high, 2)
-    ends = (number(end, digits) for end in (found.low, found.high))
+def _agreement(ranks: claims.Agreement) -> dict[str, str]:
+    digits = decimals(ranks.low, ranks.high, 2)
+    ends = (number(end, digits) for end in (ranks.low, ranks.high))
     return {
-        "Spearman": number(found.rho, 2),
-        "sd over splits": number(found.sd, 2),
-        "pass@1 gap out": number(found.partial, 2),
-        "95 % interval": "-" if np.isnan(found.low) else " to ".join(ends),
-        "one pair left out": f"{number(found.least, 2)} to {number(found.most, 2)}",
+        "Spearman": number(ranks.rho, 2),
+        "sd over splits": number(ranks.sd, 2),
+        "pass@1 gap out": number(ranks.partial, 2),
+        "95 % interval": "-" if np.isnan(ranks.low) else " to ".join(ends),
+        "one pair left out": f"{number(ranks.least, 2)} to {number(ranks.most, 2)}",
     }
 
 
@@ -108,14 +108,14 @@ def agreement_points(
     """A row a comparison for `plotting.plot_agreement`: Tax_S(8) and outcome, mean and sd."""
     return pd.DataFrame(
         {
-            "pair": one.comparison.pair,
-            "benchmark": one.comparison.benchmark,
+            "pair": study.comparison.pair,
+            "benchmark": study.comparison.benchmark,
             "x": np.nanmean(split.tax_est),
             "x_sd": np.nanstd(split.tax_est),
             "y": np.nanmean(values),
             "y_sd": np.nanstd(values),
         }
-        for one, split, values in zip(studies, splits, outcome, strict=True)
+        for study, split, values in zip(studies, splits, outcome, strict=True)
     )
 
 
@@ -141,6 +141,10 @@ def budget_table(tax: metrics.SharpeningTax) -> pd.DataFrame:
 
 def _by_comparison(studies, columns) -> pd.DataFrame:
     return pd.DataFrame(
-        {"benchmark": one.comparison.benchmark, "pair": one.comparison.pair, **columns(one.tax)}
-        for one in studies
+        {
+            "benchmark": study.comparison.benchmark,
+            "pair": study.comparison.pair,
+            **columns(study.tax),
+        }
+        for study in studies
     )
