@@ -36,8 +36,8 @@ def test_only_failures_of_sokoban_have_a_decisive_step(setting):
 
 
 def test_what_is_scored_was_planned():
-    planned = {(one.policy.name, one.attempts_by.name) for one in plan.SCORES}
-    assert {(setting.policy, setting.attempt_set) for setting in SETTINGS} <= planned
+    known = {(planned.policy.name, planned.attempts_by.name) for planned in plan.SCORES}
+    assert {(setting.policy, setting.attempt_set) for setting in SETTINGS} <= known
 
 
 @pytest.mark.parametrize("notebook", [FIRST, SECOND], ids=lambda path: path.stem)
@@ -47,8 +47,8 @@ def test_the_parameters_choose_source_resamples_and_seed(notebook):
 
 def saved_claims(notebook):
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    outputs = [one for cell in cells for one in cell.get("outputs", [])]
-    return [claim for one in outputs for claim in one.get("data", {}).get(MIME, [])]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    return [claim for output in outputs for claim in output.get("data", {}).get(MIME, [])]
 
 
 PRIMARY = scores.primary(scores.main_settings(SETTINGS))
@@ -65,7 +65,7 @@ def test_the_saved_verdicts_on_selection_follow_from_the_scores():
 
 
 def test_the_saved_verdicts_on_the_decisive_step_follow_from_the_scores():
-    (setting,) = (one for one in PRIMARY if one.label == "sokoban: base")
+    (setting,) = (setting for setting in PRIMARY if setting.label == "sokoban: base")
     table = attribution.compare_attempts(setting, decisive_steps(setting))
     rows = claims.attribution_claims({setting.label: table}).frame().to_dict("records")
     assert rows[0] in saved_claims(SECOND)

@@ -1,4 +1,4 @@
-"""From token scores to steps and trajectories, by every aggregation that the paper names.
+"""From token scores to scores of steps and trajectories, by every aggregation of the paper.
 
 The progress advantage of a step is beta log [pi(a|s) / pi_ref(a|s)] (arXiv 2606.26080). For the
 optimum of KL-regularised RL it is the soft advantage Q* - V* where token scores are *summed*;
@@ -18,7 +18,7 @@ Order = Literal["difference", "each"]
 
 
 class MissingReference(ValueError):
-    """A progress advantage was asked for, and no reference model was run."""
+    """The progress advantage needs a reference, and none was run."""
 
 
 def score_steps(
@@ -30,11 +30,11 @@ def score_steps(
 ) -> NDArray[np.float64]:
     """The progress advantage of every step, [s], in nats times beta; NaN where it is missing.
 
-    token : how the tokens t = 1..n of a step are put together: mean, sum, last, min, max, or
+    token : how the tokens t = 1..n of a step are aggregated: mean, sum, last, min, max, or
         "position", sum_t w_t x_t with w_t = t / (1 + 2 + ... + n) = 2 t / (n (n + 1)), so that
         later tokens weigh more.
-    order : "difference" takes log pi - log pi_ref of each token first. "each" puts the tokens of
-        each model together and then subtracts, as the paper's release does; it differs for min
+    order : "difference" takes log pi - log pi_ref of each token first. "each" aggregates the
+        tokens under each model and then subtracts, as the paper's release does; it differs for min
         and max alone.
     beta : weight of the KL in training; it scales all scores.
 
@@ -46,13 +46,13 @@ def score_steps(
             "`reference`; the policy's log-prob alone is a baseline, and named so"
         )
     if order == "difference":
-        found = step_values(scored, scored.policy - scored.reference, token)
+        scores = step_values(scored, scored.policy - scored.reference, token)
     elif order == "each":
         ours, theirs = (step_values(scored, x, token) for x in (scored.policy, scored.reference))
-        found = ours - theirs
+        scores = ours - theirs
     else:
         raise ValueError(f"order is {order!r}: expected one of {', '.join(get_args(Order))}")
-    return beta * found
+    return beta * scores
 
 
 def score_trajectory(
@@ -75,7 +75,7 @@ def score_trajectory(
 def step_values(
     scored: Scored, values: ArrayLike, token: TokenAggregation = "mean"
 ) -> NDArray[np.float64]:
-    """Token values [a] as one a step, [s]; NaN where the step is missing."""
+    """Token values [a] as a value for each step, [s]; NaN where the step is missing."""
     if token not in get_args(TokenAggregation):
         expected = ", ".join(get_args(TokenAggregation))
         raise ValueError(f"token is {token!r}: expected one of {expected}")
@@ -85,7 +85,7 @@ def step_values(
 def trajectory_values(
     scored: Scored, values: ArrayLike, step: StepAggregation = "mean"
 ) -> NDArray[np.float64]:
-    """Step values [s] as one a trajectory, [t].
+    """Step values [s] as a value for each trajectory, [t].
 
     step : mean, sum, last, min, max, or "bottom10", the mean of the lowest tenth of the steps,
         rounded up. A missing step is never 0: mean, min, max and bottom10 are of the other steps,
@@ -97,7 +97,10 @@ def trajectory_values(
         raise ValueError(f"step is {step!r}: expected one of {expected}")
     values = np.asarray(values, float)
     if values.shape != scored.counts.shape:
-        raise ValueError(f"{values.shape} values: expected one a step, {scored.counts.shape}")
+        raise ValueError(
+            f"values has the shape {values.shape}: expected {scored.counts.shape}, a value for "
+            "each step"
+        )
     if step in ("sum", "last"):
         return _aggregate(values, scored.steps, step)
     there = ~np.isnan(values)
@@ -106,28 +109,28 @@ def trajectory_values(
 
 
 def _aggregate(values: NDArray, counts: NDArray, how: str) -> NDArray[np.float64]:
-    """Runs of `values`, `counts[i]` long each, as one number a run; NaN for an empty run."""
-    found = np.full(len(counts), np.nan)
+    """A number for each group of consecutive `values`, `counts[i]` long; NaN for an empty group."""
+    result = np.full(len(counts), np.nan)
     full = counts > 0
     sizes = counts[full]
     if not len(sizes):
-        return found
+        return result
     starts = np.cumsum(sizes) - sizes
     place = np.arange(len(values)) - np.repeat(starts, sizes)
     if how == "sum":
-        got = np.add.reduceat(values, starts)
+        aggregated = np.add.reduceat(values, starts)
     elif how == "mean":
-        got = np.add.reduceat(values, starts) / sizes
+        aggregated = np.add.reduceat(values, starts) / sizes
     elif how == "last":
-        got = values[starts + sizes - 1]
+        aggregated = values[starts + sizes - 1]
     elif how in ("min", "max"):
-        got = {"min": np.minimum, "max": np.maximum}[how].reduceat(values, starts)
+        aggregated = {"min": np.minimum, "max": np.maximum}[how].reduceat(values, starts)
     elif how == "position":
-        got = np.add.reduceat(values * (place + 1), starts) / (sizes * (sizes + 1) / 2)
+        aggregated = np.add.reduceat(values * (place + 1), starts) / (sizes * (sizes + 1) / 2)
     else:  # bottom10
         lowest = values[np.lexsort((values, np.repeat(np.arange(len(sizes)), sizes)))]
         taken = -(-sizes // 10)
         lowest = np.where(place < np.repeat(taken, sizes), lowest, 0)
-        got = np.add.reduceat(lowest, starts) / taken
-    found[full] = got
-    return found
+        aggregated = np.add.reduceat(lowest, starts) / taken
+    result[full] = aggregated
+    return result

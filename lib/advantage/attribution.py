@@ -29,8 +29,9 @@ def guesses(
 
     "random step" is the expectation over all steps. "always step k" names the step that is decisive
     most often in a half of the tasks that the trajectory's own is not in, and is the expectation
-    over such halves, `HALVINGS` of them: where two places are nearly as usual, one halving, or
-    leaving out one task, decides by chance or against itself. It names none with a single task.
+    over `HALVINGS` such halves: where two places are nearly as usual, a single halving decides by
+    chance, and leaving out only the own task favours the other place. It names no step where all
+    trajectories are of a single task.
     """
     return {
         "random step": [range(len(steps)) for steps in lengths],

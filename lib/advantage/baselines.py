@@ -1,4 +1,4 @@
-"""Cheap scores from the same pass, which the progress advantage has to beat."""
+"""Cheap scores from the same pass, which the progress advantage has to beat: [t] each."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,8 @@ def reference_log_prob(scored: Scored) -> NDArray[np.float64]:
 def confidence(scored: Scored) -> NDArray[np.float64]:
     """Confidence of each step, [s]: the mean over its tokens of *minus* the top-k mean log-prob.
 
-    High is sure: where one token takes all, the others of the top k have very negative log-probs.
+    A high value is a sure policy: where one token has nearly all of the probability, the others of
+    the top k have very negative log-probs.
     """
     return step_values(scored, -scored.policy_top)
 
@@ -47,7 +48,7 @@ def deepconf_bottom10(scored: Scored) -> NDArray[np.float64]:
 
 
 def self_certainty_as_released(scored: Scored) -> NDArray[np.float64]:
-    """Self-certainty without the minus, as the paper's release has it: high is unsure, [t]."""
+    """Self-certainty without the minus, as in the paper's release: a high value is unsure, [t]."""
     return trajectory_values(scored, -confidence(scored))
 
 
@@ -68,11 +69,11 @@ def minus_turns(scored: Scored) -> NDArray[np.float64]:
 
 def oracle(scored: Scored) -> NDArray[np.float64]:
     """1 for a success, 0 for a failure, NaN where the outcome is missing, [t]."""
-    return np.array([np.nan if one is None else float(one) for one in scored.passed])
+    return np.array([np.nan if passed is None else float(passed) for passed in scored.passed])
 
 
 def at_random(scored: Scored, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Random numbers, [t]."""
+    """Random numbers from 0 to 1, [t]."""
     return rng.random(len(scored))
 
 
@@ -87,4 +88,4 @@ BASELINES: dict[str, Callable[[Scored], NDArray[np.float64]]] = {
     "DeepConf bottom 10 % (as released)": deepconf_bottom10_as_released,
     "minus turns": minus_turns,
 }
-"""The baselines that need nothing but the pass, by the names that tables and pictures have."""
+"""The baselines that need nothing but the pass, by their names in tables and pictures."""

@@ -1,4 +1,4 @@
-"""References between a base and its post-trained policy: weights merged."""
+"""References between a base and its post-trained policy, by merging their weights."""
 
 import copy
 from typing import Literal, get_args
@@ -18,7 +18,7 @@ def merge(
     density: float = 0.2,
     generator: torch.Generator | None = None,
 ):
-    """A new model with the weights pi_ref + alpha sparse(pi - pi_ref); both given stay as they are.
+    """A new model with the weights pi_ref + alpha sparse(pi - pi_ref); policy and reference stay.
 
     alpha : from 0 (the reference) to below 1; at 1 a linear merge is the policy, whose log ratio
         to itself is zero everywhere.
@@ -58,7 +58,7 @@ def merge(
 
 
 def _largest(values: torch.Tensor, share: float) -> torch.Tensor:
-    """The values of largest magnitude, the others zero."""
+    """The values of largest magnitude, this share of them; the others become zero."""
     flat = values.flatten()
     kept = flat.abs().topk(max(1, int(share * flat.numel()))).indices
     return torch.zeros_like(flat).scatter(0, kept, flat[kept]).view_as(values)
@@ -66,7 +66,10 @@ def _largest(values: torch.Tensor, share: float) -> torch.Tensor:
 
 def _check_shapes(policy, reference) -> None:
     for name in sorted(policy.keys() | reference.keys()):
-        shapes = [tuple(one[name].shape) if name in one else None for one in (policy, reference)]
+        shapes = [
+            tuple(weights[name].shape) if name in weights else None
+            for weights in (policy, reference)
+        ]
         if shapes[0] != shapes[1]:
             raise ValueError(
                 f"weight {name!r} has the shape {shapes[0]} in the policy and {shapes[1]} in the "

@@ -1,4 +1,4 @@
-"""Trained reward models as scorers of the same steps, so that `trajectory_values` serves them, too.
+"""Trained reward models that score the same steps; `trajectory_values` aggregates these, too.
 
 An outcome or process reward model reads the whole conversation in its own tokens:
 
@@ -62,9 +62,9 @@ def ordinal_steps(
             f"{type(model).__name__} has no head called score: expected a sequence classifier on a "
             "causal model"
         )
-    found = np.full(sum(len(one.counts) for one in trajectories), np.nan)
-    firsts = np.cumsum([0, *(len(one.counts) for one in trajectories)])
-    readings = [_ends(one, model.config.max_position_embeddings) for one in trajectories]
+    rewards = np.full(sum(len(steps.counts) for steps in trajectories), np.nan)
+    firsts = np.cumsum([0, *(len(steps.counts) for steps in trajectories)])
+    readings = [_ends(steps, model.config.max_position_embeddings) for steps in trajectories]
     full = [i for i, reading in enumerate(readings) if len(reading.position)]
     for microbatch in (
         microbatches([readings[i] for i in full], tokens=tokens_at_once) if full else ()
@@ -75,22 +75,22 @@ def ordinal_steps(
         logits = model.score(states[actions.sequence, actions.position]).float()
         scores = 1 + logits.sigmoid().sum(-1).double().cpu().numpy()
         where = [firsts[i] + np.flatnonzero(trajectories[i].counts) for i in these]
-        found[np.concatenate(where)] = scores
-    return found
+        rewards[np.concatenate(where)] = scores
+    return rewards
 
 
 def _ends(steps: Steps, longest: int) -> Reading:
-    """What to read, with the place of the last token of each step that has any."""
-    sequences = [list(one) for one in steps.reading.sequences]
+    """What to read, with the position of the last token of each step that has tokens."""
+    sequences = [list(sequence) for sequence in steps.reading.sequences]
     counts = np.array(steps.counts, dtype=int)
     lasts = np.cumsum(counts[counts > 0]) - 1
     places = []
     for last in lasts:
         sequence = sequences[steps.reading.sequence[last]]
         place, token = int(steps.reading.position[last]) + 1, int(steps.reading.tokens[last])
-        if place == len(sequence) < longest:  # nothing followed it, so the pair did not read it
+        if place == len(sequence) < longest:  # nothing followed it, so no model read it
             sequence.append(token)
-        # An end token that a prompt format left out is not there: the one before it is.
+        # A prompt format may have left out an end token: then the token before it is the last.
         places.append(place if place < len(sequence) and sequence[place] == token else place - 1)
     return Reading(
         sequences,
@@ -107,7 +107,7 @@ _STEP = re.compile(r"\bstep\s*(\d+)", re.IGNORECASE)
 
 
 def verified_steps(verifier: Policy, rollouts: Sequence[Rollout]) -> NDArray[np.float64]:
-    """P(correct) of every step, at the place of its verdict in one critique a rollout, [s].
+    """P(correct) of every step, where the critique of its rollout gives a verdict on it, [s].
 
     P is p(correct) / (p(correct) + p(incorrect)) among the likeliest tokens there. NaN where the
     verifier gave no verdict on a step, or no critique at all.
@@ -118,16 +118,18 @@ def verified_steps(verifier: Policy, rollouts: Sequence[Rollout]) -> NDArray[np.
     Raises PolicyError if the server sends no log-probs.
     """
     session = verifier.start([RolloutKey(0, rollout.task, rollout.attempt) for rollout in rollouts])
-    contexts = [Context("", (), (Message("user", verifier_prompt(one)),)) for one in rollouts]
+    prompts = [Message("user", verifier_prompt(rollout)) for rollout in rollouts]
+    contexts = [Context("", (), (prompt,)) for prompt in prompts]
     replies = session.reply(range(len(rollouts)), contexts)
-    found = []
+    chances = []
     for rollout, reply in zip(rollouts, replies, strict=True):
-        steps = np.full(sum(one.role == "assistant" for one in rollout.messages), np.nan)
+        count = sum(message.role == "assistant" for message in rollout.messages)
+        steps = np.full(count, np.nan)
         for step, chance in _verdicts(reply):
             if 1 <= step <= len(steps):
                 steps[step - 1] = chance
-        found.append(steps)
-    return np.concatenate([np.zeros(0), *found])
+        chances.append(steps)
+    return np.concatenate([np.zeros(0), *chances])
 
 
 def verifier_prompt(rollout: Rollout) -> str:
@@ -171,7 +173,10 @@ def _verdicts(reply: Reply) -> Iterator[tuple[int, float]]:
 
 
 def _chance(likely: dict[str, float], before: str) -> float:
-    """p(correct) / (p(correct) + p(incorrect)) of tokens that begin, after `before`, either."""
+    """p(correct) / (p(correct) + p(incorrect)) over the likely tokens that begin either word.
+
+    before: what a token holds before the word.
+    """
     sums = {"correct": 0.0, "incorrect": 0.0}
     for token, log_prob in likely.items():
         word = token.removeprefix(before).strip().lower()

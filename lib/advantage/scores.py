@@ -127,5 +127,5 @@ def as_scored(table: pd.DataFrame) -> Scored:
 
 
 def flat(arrays: Iterable, kind) -> np.ndarray:
-    """Arrays one after another, of a type, also where there are none."""
+    """Arrays joined to an array of this type, also where there are none."""
     return np.concatenate([np.zeros(0, kind), *(np.asarray(values, kind) for values in arrays)])

@@ -71,8 +71,8 @@ def score(
     policy, reference : folders of safetensors, .gguf files, or names of packaged models. A
         reference of None gives log-probs and confidence alone.
     prompt_format : None reads the token ids that were sampled. Otherwise the text is tokenised
-        anew, as this prompt format writes it: one, or what makes one of the policy's tokenizer, as
-        `ChatTemplate` does.
+        again, as this prompt format writes it: a prompt format, or a function that makes one from
+        the policy's tokenizer, such as `ChatTemplate`.
     seams, context : as in `read_text`; a context of None is the longest that both models read.
     top_k : likeliest tokens whose mean log-prob confidence is made of.
     alpha, merge, density, seed : an alpha above 0 moves the reference towards the policy, see
@@ -229,7 +229,7 @@ def _batches(trajectories: Iterator[Steps], tokens: int) -> Iterator[list[Steps]
 
 
 def _merging(reference, alpha, *, merge, density, seed) -> dict[str, Any]:
-    """The options of merging, defaults filled in; raises ValueError for one without effect."""
+    """The options of merging, with defaults; raises ValueError for an option without effect."""
     given = {"alpha": alpha or None, "merge": merge, "density": density, "seed": seed}
     for names, used, needed in (
         (tuple(given), reference is not None, "a `reference`"),

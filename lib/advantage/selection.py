@@ -41,7 +41,9 @@ def without_scores(settings: Sequence[ScoredAttempts], names: Sequence[str]) -> 
         name: f"there are no scores by it for {', '.join(lacking)}"
         for name in names
         if name not in known
-        and (lacking := [one.label for one in settings if name not in one.other_scorers])
+        and (
+            lacking := [setting.label for setting in settings if name not in setting.other_scorers]
+        )
     }
 
 
@@ -148,7 +150,7 @@ def budget(settings: Sequence[ScoredAttempts], max_k: int | None = None) -> int:
         raise ValueError(
             f"max_k is {max_k!r}: expected a whole number, at least 1; None takes all attempts"
         )
-    least = min(int(one.table.groupby("task").size().min()) for one in settings)
+    least = min(int(setting.table.groupby("task").size().min()) for setting in settings)
     return least if max_k is None else min(least, max_k)
 
 

@@ -37,29 +37,29 @@ def read_stored(rollout: Rollout, tokenizer, context: int) -> Steps:
     """The steps of a rollout by the token ids that were sampled, end tokens included.
 
     tokenizer: of the models; what it makes of the ids must begin with the text of the message.
-    context: tokens that the models read at most. A step that goes past it is missing.
+    context: the most tokens that the models read. A step that goes past it is missing.
 
-    Raises TrajectoryError if ids are not known, or are another tokenizer's.
+    Raises TrajectoryError if ids are not known, or are from another tokenizer.
     """
-    said = [at for at, message in enumerate(rollout.messages) if message.role == "assistant"]
+    replies = [at for at, message in enumerate(rollout.messages) if message.role == "assistant"]
     bare = [t.message for t in rollout.turns if t.prompt_ids is None or t.action_ids is None]
-    if bare or (said and not rollout.turns):
+    if bare or (replies and not rollout.turns):
         raise TrajectoryError(
-            f"message {(bare or said)[0]} of {rollout.key} has no stored token ids; read its text: "
-            "give the prompt_format that it was written in"
+            f"message {(bare or replies)[0]} of {rollout.key} has no stored token ids; read its "
+            "text: give the `prompt_format` that it was written in"
         )
     for turn in rollout.turns:
         if turn.action_ids and not turn.prompt_ids:
             raise TrajectoryError(
-                f"message {turn.message} of {rollout.key} was sampled after no token at all: no "
-                "model says anything of a first token; leave the rollout out"
+                f"message {turn.message} of {rollout.key} was sampled without a prompt: "
+                "no model gives its first token a probability; leave the rollout out"
             )
-        said = rollout.messages[turn.message].content
-        if not _decode(tokenizer, turn.action_ids).startswith(said):
+        text = rollout.messages[turn.message].content
+        if not _decode(tokenizer, turn.action_ids).startswith(text):
             raise TrajectoryError(
-                f"message {turn.message} of {rollout.key} is {said[:60]!r}, but its stored tokens "
+                f"message {turn.message} of {rollout.key} is {text[:60]!r}, but its stored tokens "
                 f"read {_decode(tokenizer, turn.action_ids)[:60]!r} by this tokenizer: they are "
-                "another one's; read its text instead, give its prompt_format"
+                "another tokenizer's; read its text instead (`prompt_format`)"
             )
     sequences, places = chosen_tokens(rollout.turns)
     where = dict(zip([t.message for t in rollout.turns if t.action_ids], places, strict=True))
@@ -104,9 +104,9 @@ def read_transcript(
     passed: bool | None = None,
     seams: Seams = "refuse",
 ) -> Steps:
-    """The steps of a transcript, tokenised anew; all in it is text, special tokens too.
+    """The steps of a transcript, tokenised again; all of it is text, special tokens too.
 
-    context: tokens that the models read at most. A step that goes past it is missing.
+    context: the most tokens that the models read. A step that goes past it is missing.
     seams: "refuse" raises TrajectoryError where a token lies across the edge of an action; "cut"
         tokenises prompts and actions apart, as they are when an action is sampled.
     """
@@ -142,12 +142,12 @@ def transcripts_of(rollout: Rollout, prompt_format: PromptFormat) -> list[Transc
             spans.append([])
         spans[-1].append(Span(at, len(before), len(text)))
     pairs = zip(texts[::-1], spans[::-1], strict=True)
-    return [Transcript(text, tuple(found[::-1])) for text, found in pairs]
+    return [Transcript(text, tuple(actions[::-1])) for text, actions in pairs]
 
 
 def _action(before: Sequence[Message], message: Message, prompt_text: str, prompt) -> str:
     """What a prompt format writes for an assistant's message, without what it writes around it."""
-    mark = "\ue000"  # stands for a reply, to see what is written after one
+    mark = "\ue000"  # stands for a reply, to see what is written after it
     _, _, tail = prompt([*before, Message("assistant", mark)]).rpartition(mark)
     whole = prompt([*before, message])
     if not whole.startswith(prompt_text) or not whole.endswith(tail):
@@ -169,7 +169,7 @@ def _read(key, passed, transcripts, tokenizer, context, seams, options) -> Steps
             if first == 0 and last > 0:
                 raise TrajectoryError(
                     f"the action of message {span.message} of {key} begins the transcript: no "
-                    "model says anything of a first token; give a prompt before it"
+                    "model gives its first token a probability; give a prompt before it"
                 )
             pieces.append((span.message, number, range(first - 1, last - 1), ids[first:last]))
     return _steps(key, passed, sequences, pieces, context)
@@ -192,8 +192,8 @@ def _cut(transcript: Transcript, tokenizer, options) -> tuple[list[int], list[tu
             spans.append((len(ids), len(ids) + len(new)))
         ids += new
     # An empty action has no piece of its own.
-    found = iter(spans)
-    return ids, [next(found) if one.start < one.end else (0, 0) for one in transcript.actions]
+    full = iter(spans)
+    return ids, [next(full) if span.start < span.end else (0, 0) for span in transcript.actions]
 
 
 def _encode(text: str, tokenizer, options) -> tuple[list[int], list[tuple[int, int]]]:
@@ -210,9 +210,10 @@ def _encode(text: str, tokenizer, options) -> tuple[list[int], list[tuple[int, i
 
 
 def _steps(key, passed, sequences, pieces: Sequence[tuple[int, int, range, Any]], context) -> Steps:
-    """Leave out what is past the context, and what says nothing.
+    """The steps, without the tokens past the context; a step without tokens is missing.
 
-    pieces: of each step its message, its sequence, where its tokens were chosen, and they.
+    pieces: for each step the number of its message and of its sequence, the positions at which its
+        tokens were chosen, and the tokens.
     """
     if context < 1:
         raise ValueError(f"context is {context}: expected at least 1 token")
@@ -240,13 +241,14 @@ def _decode(tokenizer, ids) -> str:
 
 
 def check_same_tokens(policy, reference) -> None:
-    """Raise ValueError, saying what differs, unless two tokenizers mean the same by their ids.
+    """Raise ValueError, naming the difference, unless two tokenizers mean the same by their ids.
 
-    Tokens that only one has are allowed, as post-training adds some; `check_known` refuses them
-    where a trajectory holds them.
+    Tokens that only one of them has are allowed, as post-training adds some; `check_known` refuses
+    them where a trajectory holds them.
     """
     ours, theirs = (
-        {number: token for token, number in one.get_vocab().items()} for one in (policy, reference)
+        {number: token for token, number in tokenizer.get_vocab().items()}
+        for tokenizer in (policy, reference)
     )
     differing = sorted(number for number in ours.keys() & theirs if ours[number] != theirs[number])
     if differing:
@@ -257,18 +259,20 @@ def check_same_tokens(policy, reference) -> None:
             "reference. A log ratio needs the same tokens: take a reference of the same family"
         )
     text = 'The 3 quick-brown foxes\n\n  jumped: {"x": [1, 2.5]} über ça 狐\t!'
-    found = [one(text, add_special_tokens=False)["input_ids"] for one in (policy, reference)]
-    if found[0] != found[1]:
-        at = next((i for i, (a, b) in enumerate(zip(*found, strict=False)) if a != b), 0)
+    ids = [
+        tokenizer(text, add_special_tokens=False)["input_ids"] for tokenizer in (policy, reference)
+    ]
+    if ids[0] != ids[1]:
+        at = next((i for i, (a, b) in enumerate(zip(*ids, strict=False)) if a != b), 0)
         raise ValueError(
             f"policy and reference cut the same text into different tokens, from token {at} of "
-            f"{text!r} on: {found[0][at : at + 3]} and {found[1][at : at + 3]}. A log ratio needs "
+            f"{text!r} on: {ids[0][at : at + 3]} and {ids[1][at : at + 3]}. A log ratio needs "
             "the same tokens: take a reference of the same family"
         )
 
 
 def check_known(steps: Steps, reference) -> None:
-    """Raise ValueError if the trajectory holds a token that the reference's tokenizer has not."""
+    """Raise ValueError if the trajectory holds a token that the reference's tokenizer lacks."""
     known = len(reference)
     for sequence in (*steps.reading.sequences, steps.reading.tokens):
         if len(sequence) and max(sequence) >= known:

@@ -1,4 +1,4 @@
-"""A trained rival of the progress advantage: an outcome reward model on a base of the lab.
+"""What the progress advantage is compared with: a trained outcome reward model of the lab.
 
 Every weight of the base is tuned with a classification head that reads the last token of a whole
 transcript, on rollouts of training tasks whose outcomes are the labels. Progress advantage needs
@@ -42,18 +42,18 @@ def fit(base: Path, transcripts: list[list[int]], passed: list[bool], *, seed: i
 @torch.no_grad()
 def rate(reward_model, transcripts: list[list[int]]) -> NDArray[np.float64]:
     """The logit of success of each transcript, [t]."""
-    found = np.zeros(len(transcripts))
+    logits = np.zeros(len(transcripts))
     for low in range(0, len(transcripts), 256):
         part = transcripts[low : low + 256]
-        found[low : low + len(part)] = _logits(*reward_model, part).double().numpy()
-    return found
+        logits[low : low + len(part)] = _logits(*reward_model, part).double().numpy()
+    return logits
 
 
 def _logits(body, head, transcripts) -> torch.Tensor:
-    ends = torch.tensor([len(one) for one in transcripts]) - 1
+    ends = torch.tensor([len(tokens) for tokens in transcripts]) - 1
     ids = torch.zeros((len(transcripts), int(ends.max()) + 1), dtype=torch.long)
-    for row, one in zip(ids, transcripts, strict=True):
-        row[: len(one)] = torch.tensor(one)
+    for row, tokens in zip(ids, transcripts, strict=True):
+        row[: len(tokens)] = torch.tensor(tokens)
     # Padded on the right, where causal attention never looks.
     states = body(ids, use_cache=False).last_hidden_state
     return head(states[torch.arange(len(ends)), ends])[:, 0]

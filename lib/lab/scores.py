@@ -104,7 +104,9 @@ def absent(table: pd.DataFrame, environments: Sequence[str] | None = None) -> li
 
 def main_settings(settings: Sequence[ScoredAttempts]) -> list[ScoredAttempts]:
     """Those of a policy's own attempts and of its base's; all, if there are no such."""
-    return [one for one in settings if one.made_by in ("base", "post-trained")] or list(settings)
+    return [setting for setting in settings if setting.made_by in ("base", "post-trained")] or list(
+        settings
+    )
 
 
 def primary(settings: Sequence[ScoredAttempts]) -> list[ScoredAttempts]:
@@ -112,7 +114,11 @@ def primary(settings: Sequence[ScoredAttempts]) -> list[ScoredAttempts]:
 
     All settings of a table that is not the lab's.
     """
-    return [one for one in settings if "sampler" not in one.table or _is_fixed(one.table)]
+    return [
+        setting
+        for setting in settings
+        if "sampler" not in setting.table or _is_fixed(setting.table)
+    ]
 
 
 def _is_fixed(table: pd.DataFrame) -> bool:
@@ -228,7 +234,9 @@ def small_table(scored: Scored, environment, rollouts: Sequence["Rollout"]) -> p
     table = table.drop(columns=["benchmark", "pair", "arm", "messages", "why_missing"])
     decisive = [None] * len(rollouts)
     if isinstance(environment, Sokoban):
-        decisive = [environment.decisive_step(one.task, _replies(one)) for one in rollouts]
+        decisive = [
+            environment.decisive_step(rollout.task, _replies(rollout)) for rollout in rollouts
+        ]
     return table.assign(decisive=pd.array(decisive, dtype="Int8"))
 
 

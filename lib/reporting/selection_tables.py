@@ -14,18 +14,18 @@ from lib.metrics.formatting import with_interval
 def settings_table(settings: Sequence[ScoredAttempts]) -> pd.DataFrame:
     """A row for each setting: its tasks and attempts, pass@1, and the turns of both outcomes."""
     rows = []
-    for one in settings:
+    for setting in settings:
         row = {
-            "attempts of": one.label,
-            "tasks": len(np.unique(one.tasks)),
-            "attempts": len(one.table),
-            "left out": one.left_out,
-            "pass@1": f"{one.passed.mean():.3f}",
-            "turns, passed": f"{one.scored.steps[one.passed == 1].mean():.2f}",
-            "turns, failed": f"{one.scored.steps[one.passed == 0].mean():.2f}",
+            "attempts of": setting.label,
+            "tasks": len(np.unique(setting.tasks)),
+            "attempts": len(setting.table),
+            "left out": setting.left_out,
+            "pass@1": f"{setting.passed.mean():.3f}",
+            "turns, passed": f"{setting.scored.steps[setting.passed == 1].mean():.2f}",
+            "turns, failed": f"{setting.scored.steps[setting.passed == 0].mean():.2f}",
         }
-        if "labels" in one.table:
-            row["labels of the reward model"] = int(one.table["labels"].iloc[0])
+        if "labels" in setting.table:
+            row["labels of the reward model"] = int(setting.table["labels"].iloc[0])
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -65,7 +65,7 @@ def gains_table(picks: pd.DataFrame, k: int, settings: Sequence[ScoredAttempts])
     picks: as in `success_table`. A row for each of these settings.
     """
     ours = picks[(picks["k"] == k) & (picks["selector"] == selection.PROGRESS)]
-    ours = ours.set_index("attempts").loc[[one.label for one in settings]]
+    ours = ours.set_index("attempts").loc[[setting.label for setting in settings]]
     table = ours[["success", "accuracy"]].map(lambda band: band.value)
     points = table["success"] - table["accuracy"]
     return table.assign(points=100 * points, percent=100 * points / table["accuracy"]).rename(
@@ -76,12 +76,12 @@ def gains_table(picks: pd.DataFrame, k: int, settings: Sequence[ScoredAttempts])
 def spearman_table(settings: Sequence[ScoredAttempts], n_boot: int, seed: int) -> pd.DataFrame:
     """Rank correlation of progress advantage with success: settings as rows, strata as columns."""
     rows = []
-    for one in settings:
-        score = selection.selectors(one, seed)[selection.PROGRESS]
-        row = {"Spearman with success": one.label}
-        for compared, strata in one.strata.items():
+    for setting in settings:
+        score = selection.selectors(setting, seed)[selection.PROGRESS]
+        row = {"Spearman with success": setting.label}
+        for compared, strata in setting.strata.items():
             band = metrics.spearman_band(
-                score, one.passed, one.tasks, strata=strata, n_boot=n_boot, rng=seed
+                score, setting.passed, setting.tasks, strata=strata, n_boot=n_boot, rng=seed
             )
             row[compared] = with_interval(band, 2)
         rows.append(row)
@@ -93,8 +93,8 @@ def halves_table(
 ) -> pd.DataFrame:
     """`chosen_on_half` of every setting, its gain as text beside its ends `low` and `high`."""
     table = pd.concat(
-        aggregation_choice.chosen_on_half(one, k, n_boot, seed).assign(attempts=one.label)
-        for one in settings
+        aggregation_choice.chosen_on_half(setting, k, n_boot, seed).assign(attempts=setting.label)
+        for setting in settings
     )
     bands = table[["gain", "low", "high"]].to_numpy()
     table["gain over pass@1"] = [with_interval(metrics.Band(*band)) for band in bands]
@@ -108,17 +108,17 @@ def reference_table(
 ) -> pd.DataFrame:
     """Best of k and AUROC against each reference: settings as columns."""
     columns = {}
-    for one in settings:
-        column = columns[one.label] = {}
-        scores = selection.by_reference(one)
+    for setting in settings:
+        column = columns[setting.label] = {}
+        scores = selection.by_reference(setting)
         for name, score in scores.items():
-            picked = selection.select(one, score, [k], n_boot, seed)
+            picked = selection.select(setting, score, [k], n_boot, seed)
             success = metrics.Band(*(float(part[0]) for part in picked.success))
             column[f"best of {k}", name] = with_interval(success, 2)
-        for compared, strata in one.strata.items():
+        for compared, strata in setting.strata.items():
             for name, score in scores.items():
                 band = metrics.auroc_band(
-                    score, one.passed, one.tasks, strata=strata, n_boot=n_boot, rng=seed
+                    score, setting.passed, setting.tasks, strata=strata, n_boot=n_boot, rng=seed
                 )
                 column[f"AUROC, {compared}", name] = with_interval(band, 2)
     return pd.DataFrame(columns)
@@ -145,8 +145,10 @@ def attribution_table(tables: Mapping[str, pd.DataFrame], what: str) -> pd.DataF
 
 def in_settings(labels: Sequence[str], settings: Sequence[ScoredAttempts]) -> str:
     """How many of the settings these labels are of, and of how many sets of attempts."""
-    sets = {one.label: one.attempt_set for one in settings}
-    return f"{len(labels)} of {len(settings)} settings ({len({sets[one] for one in labels})} sets)"
+    sets = {setting.label: setting.attempt_set for setting in settings}
+    return (
+        f"{len(labels)} of {len(settings)} settings ({len({sets[label] for label in labels})} sets)"
+    )
 
 
 def sides_in_words(rows: pd.DataFrame, bound: float, settings: Sequence[ScoredAttempts]) -> str:
@@ -163,7 +165,7 @@ def standings_in_words(
     standings: pd.DataFrame, k: int, settings: Sequence[ScoredAttempts]
 ) -> list[str]:
     """A sentence for each row of `selection.standings`, over these settings."""
-    sets = {one.attempt_set for one in settings}
+    sets = {setting.attempt_set for setting in settings}
     return [
         f"Best of {k} by progress advantage against {other}: better in {row['better']} of "
         f"{len(settings)} settings ({row['better_sets']} of {len(sets)} sets), worse in "
@@ -177,17 +179,19 @@ def references_in_words(
 ) -> list[str]:
     """A sentence for each reference beside the base: in how many settings it picks better."""
     leads: dict[str, dict[str, metrics.Band]] = {}
-    for one in settings:
+    for setting in settings:
         picked = {
-            name: selection.select(one, score, [k], n_boot, seed)
-            for name, score in selection.by_reference(one).items()
+            name: selection.select(setting, score, [k], n_boot, seed)
+            for name, score in selection.by_reference(setting).items()
         }
         for name in picked.keys() - {"base"}:
-            leads.setdefault(name, {})[one.label] = selection.lead(picked[name], picked["base"], k)
+            leads.setdefault(name, {})[setting.label] = selection.lead(
+                picked[name], picked["base"], k
+            )
     lines = []
-    for name in dict.fromkeys(name for one in settings for name in one.other_references):
-        better = [label for label, band in leads[name].items() if band.low > 0]
-        worse = [label for label, band in leads[name].items() if band.high < 0]
+    for name, bands in leads.items():
+        better = [label for label, band in bands.items() if band.low > 0]
+        worse = [label for label, band in bands.items() if band.high < 0]
         lines.append(
             f"Best of {k} against {name} instead of the base: better in "
             f"{in_settings(better, settings)}, worse in {in_settings(worse, settings)}"

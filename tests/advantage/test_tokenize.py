@@ -75,7 +75,7 @@ def test_stored_actions_are_the_sampled_tokens_with_their_ends(rollouts, tokeniz
 
 
 def test_ids_that_read_as_something_else_are_another_tokenizers(rollouts, letters):
-    with pytest.raises(TrajectoryError, match="they are another one's; read its text instead"):
+    with pytest.raises(TrajectoryError, match="they are another tokenizer's; read its text instead"):
         read_stored(rollouts[0], letters, context=256)
 
 
@@ -92,7 +92,7 @@ def test_a_rollout_without_turns_says_so_too(rollouts, tokenizer):
 
 def test_a_first_token_cannot_be_scored(rollouts, tokenizer):
     turns = [replace(turn, prompt_ids=()) for turn in rollouts[0].turns]
-    with pytest.raises(TrajectoryError, match=r"message 1 of .* was sampled after no token at all"):
+    with pytest.raises(TrajectoryError, match=r"message 1 of .* was sampled without a prompt"):
         read_stored(replace(rollouts[0], turns=turns), tokenizer, 256)
 
 

@@ -57,12 +57,12 @@ def test_what_is_planned_and_not_there_is_named():
 def test_the_verdict_is_about_policies_trained_at_a_fixed_temperature():
     table = scored_attempts.table()
     (ptgs,) = scores.settings(table.assign(sampler="ptgs"))
-    assert [one.label for one in scores.primary([SETTING, ptgs])] == [SETTING.label]
+    assert [setting.label for setting in scores.primary([SETTING, ptgs])] == [SETTING.label]
 
 
 def test_attempts_of_a_model_of_another_size_are_set_apart():
     (other,) = scores.settings(scored_attempts.table().assign(by="sokoban-1M-base-85"))
-    assert [one.label for one in scores.main_settings([SETTING, other])] == [SETTING.label]
+    assert [setting.label for setting in scores.main_settings([SETTING, other])] == [SETTING.label]
     assert len(scores.main_settings([other])) == 1
 
 
