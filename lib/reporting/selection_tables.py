@@ -184,10 +184,9 @@ def references_in_words(
             name: selection.select(setting, score, [k], n_boot, seed)
             for name, score in selection.by_reference(setting).items()
         }
-        for name in picked.keys() - {"base"}:
-            leads.setdefault(name, {})[setting.label] = selection.lead(
-                picked[name], picked["base"], k
-            )
+        base = picked.pop("base")
+        for name, ours in picked.items():
+            leads.setdefault(name, {})[setting.label] = selection.lead(ours, base, k)
     lines = []
     for name, bands in leads.items():
         better = [label for label, band in bands.items() if band.low > 0]

@@ -14,8 +14,9 @@ import pytest
 import lib.generation.models
 from lib.__main__ import main
 from lib.advantage import read_stored, token_scores
+from lib.advantage.scores import as_scored
 from lib.advantage.scoring import score_into
-from lib.advantage.store import read_scores
+from lib.advantage.store import read_scores, read_table
 from lib.trajectories.jsonl import RolloutWriter
 from lib.trajectories.manifest import CollectionError
 from lib.trajectories.schema import TrajectoryError
@@ -51,6 +52,20 @@ def same(found, whole):
 
 def test_a_folder_gives_back_what_was_scored(scoring, whole, tmp_path):
     same(scoring(tmp_path), whole)
+
+
+def test_a_folder_and_a_parquet_file_are_read_as_the_same_table(scoring, tmp_path):
+    scored = scoring(tmp_path)
+    table = read_table(tmp_path)
+    table.to_parquet(tmp_path / "scores.parquet")
+    for source in (tmp_path / "scores.parquet", tmp_path):
+        same(as_scored(read_table(source)), scored)
+
+
+def test_a_parquet_file_of_something_else_is_named_with_what_it_lacks(tmp_path):
+    pd.DataFrame({"task": ["t"]}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=r"x.parquet has no column 'attempt': expected a table"):
+        read_table(tmp_path / "x.parquet")
 
 
 def test_a_rerun_goes_on_after_a_torn_line(scoring, whole, rollouts, tmp_path):

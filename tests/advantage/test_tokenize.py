@@ -75,7 +75,9 @@ def test_stored_actions_are_the_sampled_tokens_with_their_ends(rollouts, tokeniz
 
 
 def test_ids_that_read_as_something_else_are_another_tokenizers(rollouts, letters):
-    with pytest.raises(TrajectoryError, match="they are another tokenizer's; read its text instead"):
+    with pytest.raises(
+        TrajectoryError, match="they are another tokenizer's; read its text instead"
+    ):
         read_stored(rollouts[0], letters, context=256)
 
 
