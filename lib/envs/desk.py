@@ -1,9 +1,9 @@
 """A desk: files in folders and reminders, kept by tool calls over several user turns.
 
-A level is a state and two or three requests of a user, two to five calls in all, drawn for the
-task's id alone. All is said in words that are tokens of the lab's models:
+A level is a state and two or three requests of a user, two to five calls in all, drawn from the
+task's id alone. Every word is a token of the lab's models:
 
-    home : report memo                          what there is, told once
+    home : report memo                          what there is, at the start only
     work : plan
     reminders : rent nine lunch noon
     copy memo to work as draft                  the first request
@@ -12,10 +12,10 @@ task's id alone. All is said in words that are tokens of the lab's models:
       >                                         a reply without a call ends the user's turn
     swap it and report ...
 
-A turn ends with a reply without a call, or after the last of ``replies`` replies. The calls of a
-reply are done in their order, the first `MOST_CALLS` of them. Nothing is random but the level, so
-attempts differ only by what the policy does. Passed is: the final state is the one to which the
-requests lead. So reading is free, and a change that nobody asked for fails, unless it was undone.
+A turn ends with a reply without a call, or after the last of ``replies`` replies. The first
+`MOST_CALLS` calls of a reply are done, in their order. Only the level is random, so attempts differ
+only by what the policy does. An attempt has passed if the final state is the one to which the
+requests lead: reading is free, and a change that nobody asked for fails unless it is undone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from lib.envs.desk_requests import SENTENCE_WORDS, Level, draw_level
-from lib.envs.desk_store import FILES, PARAMETERS, REMINDERS, TOOLS, WORDS, State, perform, tell
+from lib.envs.desk_store import FILES, PARAMETERS, REMINDERS, TOOLS, WORDS, State, describe, perform
 from lib.envs.protocol import Outcome
 from lib.trajectories.schema import Message, ToolCall
 
@@ -39,20 +39,20 @@ unique over all folders; "it" is the file that was made or changed last. Calls m
 done in their order. When a request is done, reply without a call."""
 
 MOST_CALLS = 4
-"""Calls of one reply that are done; a reply with more is told so once."""
+"""Calls of a reply that are done; of a longer reply the rest is answered by a single error."""
 
 SPLITS = ("train", "test")
 
 
 @lru_cache(4096)
 def draw_task(task: str, files: int, reminders: int) -> Level:
-    """Draw the level of a task; a start belongs to one split by a digest of what is told of it."""
-    found = re.fullmatch(r"desk-(train|test)-(?:[0-9]{5}|[1-9][0-9]{5,8})", task)
-    if not found:
+    """Draw the level of a task; a digest of the start's description decides its split."""
+    match = re.fullmatch(r"desk-(train|test)-(?:[0-9]{5}|[1-9][0-9]{5,8})", task)
+    if not match:
         raise ValueError(f"task is {task!r}: expected desk-train- or desk-test- and five digits")
-    odd = SPLITS.index(found[1])
+    odd = SPLITS.index(match[1])
     return draw_level(
-        random.Random(task), files, reminders, lambda start: _digest(tell(start)) % 2 == odd
+        random.Random(task), files, reminders, lambda start: _digest(describe(start)) % 2 == odd
     )
 
 
@@ -65,7 +65,7 @@ class Desk:
 
     split : "train" or "test"; no level of one starts like a level of the other
     files, reminders : how many there are at the start, 3 to 8 and 1 to 4
-    replies : how many replies a user's turn takes at most; with one, nothing can be made good
+    replies : how many replies a user's turn takes at most; with 1, no error can be corrected
     """
 
     name = "desk"
@@ -95,7 +95,7 @@ class Desk:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the same id means the same task and rules under."""
+        """The settings under which an id means the same task and rules."""
         bounds = {"files": self.files, "reminders": self.reminders, "replies": self.replies}
         return {"split": self.split, **bounds}
 
@@ -108,9 +108,9 @@ class Desk:
         return DeskEpisode(level, {"attempt": attempt}, self.replies)
 
     def oracle(self, episode: DeskEpisode) -> Message:
-        """Reply with the calls of the request that are still to be made, none if it is done.
+        """The calls of the request that are still to be made, none if it is done.
 
-        A change that was wrong stays: from there no reply is known that solves the task.
+        A wrong change stays: from there no reply is known that solves the task.
         """
         return Message("assistant", "", episode.to_do())
 
@@ -121,11 +121,11 @@ class Desk:
         noise: float,
         lean: int | None = None,
     ) -> tuple[ToolCall, ...]:
-        """The calls of the oracle, each replaced by a random one with chance `noise`.
+        """The calls of the oracle, each replaced by a random one with probability `noise`.
 
-        A random call is of any tool or, two times in three, of tool number `lean`, with any words
-        that its schema allows. Three times in four a name is drawn from those with which the call
-        is no error.
+        A random call is of any tool; where `lean` is given, two in three are of that tool. Its
+        words are any that the schema allows, but three names in four are drawn from those that
+        make the call valid.
         """
         return tuple(
             random_call(episode.state, rng, lean) if rng.random() < noise else call
@@ -133,7 +133,7 @@ class Desk:
         )
 
     def words(self) -> list[str]:
-        """Every word of what the world says and of the calls that it takes."""
+        """Every word of its observations and calls."""
         return list(dict.fromkeys([*WORDS, *SENTENCE_WORDS]))
 
 
@@ -161,7 +161,7 @@ class DeskEpisode:
 
     def __init__(self, level: Level, seeds: dict[str, int], replies: int):
         self.state, self.seeds, self.outcome = level.start.copy(), seeds, None
-        self.messages = (Message("user", f"{tell(self.state)}\n{level.requests[0].text}"),)
+        self.messages = (Message("user", f"{describe(self.state)}\n{level.requests[0].text}"),)
         self._level, self._replies = level, replies
         self._turn, self._replied = 0, 0  # the request, the replies to it so far
         self._missing = list(level.requests[0].calls)
@@ -172,7 +172,7 @@ class DeskEpisode:
         return self.outcome is not None
 
     def to_do(self) -> tuple[ToolCall, ...]:
-        """The calls that the present request asks for and that were not made yet."""
+        """The calls that the present request asks for and that have not been made."""
         if self.done or self.state == self._level.goals[self._turn]:
             return ()
         return tuple(self._missing)
@@ -180,20 +180,20 @@ class DeskEpisode:
     def step(self, reply: Message) -> tuple[Message, ...]:
         if self.done:
             raise RuntimeError("the episode is done: it takes no more messages")
-        said = [self._perform(call) for call in reply.tool_calls[:MOST_CALLS]]
+        answers = [self._perform(call) for call in reply.tool_calls[:MOST_CALLS]]
         if len(reply.tool_calls) > MOST_CALLS:
-            said.append(Message("tool", "error too-many-calls"))
+            answers.append(Message("tool", "error too-many-calls"))
         self._replied += 1
         self._info["replies"] += 1
         if reply.tool_calls and self._replied < self._replies:
-            return tuple(said)
+            return tuple(answers)
         self._turn, self._replied = self._turn + 1, 0
         if self._turn == len(self._level.requests):
             self.outcome = self._grade()
             return ()
         request = self._level.requests[self._turn]
         self._missing = list(request.calls)
-        return (*said, Message("user", request.text))
+        return (*answers, Message("user", request.text))
 
     def _perform(self, call: ToolCall) -> Message:
         result = perform(self.state, call)
@@ -206,7 +206,7 @@ class DeskEpisode:
         return Message("tool", result, name=name, tool_call_id=call.id)
 
     def _strike(self, made: ToolCall) -> None:
-        """Take a call that was made off those that are missing, whatever id a server gave it."""
+        """Remove a call that was made from the missing ones, whatever id a server gave it."""
         for at, call in enumerate(self._missing):
             if (call.name, call.arguments) == (made.name, made.arguments):
                 del self._missing[at]

@@ -1,7 +1,7 @@
 """The levels of the desk: a state, and requests that fit it, drawn at random.
 
-A request is a sentence and the calls that do it exactly. It may name a file as "it", the file that
-was made or changed last, or ask for what only the state tells: which files a folder holds, where
+A request is a sentence and the calls that fulfil it exactly. It may name a file as "it", the file
+that was made or changed last, or need the state to be understood: which files a folder holds, where
 a file is, when a reminder is due.
 """
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Request(NamedTuple):
-    """What the user says, and the calls that do it."""
+    """The sentence of the user, and the calls that fulfil it."""
 
     text: str
     calls: tuple[ToolCall, ...]
@@ -78,10 +78,10 @@ def call(name: str, *values: str) -> ToolCall:
 def draw_level(
     rng: random.Random, files: int, reminders: int, belongs: Callable[[State], bool]
 ) -> Level:
-    """Draw a level; each of its calls is needed to reach the final state.
+    """Draw a level in which each call is needed to reach the final state.
 
     files, reminders : how many there are at the start
-    belongs : whether a level may start so
+    belongs : whether a level of this split may have the start
     """
     while True:
         clerk = _Clerk(rng, files, reminders)
@@ -92,7 +92,7 @@ def draw_level(
         for size in clerk.pick(SHAPES):
             requests.append(clerk.request(size))
             goals.append(clerk.state.copy())
-        calls = [one for request in requests for one in request.calls]
+        calls = [made for request in requests for made in request.calls]
         without = [calls[:at] + calls[at + 1 :] for at in range(len(calls))]
         if all(_after(start, some) != goals[-1] for some in (*without, ())):
             return Level(start, tuple(requests), tuple(goals))
@@ -100,8 +100,8 @@ def draw_level(
 
 def _after(start: State, calls: Iterable[ToolCall]) -> State:
     state = start.copy()
-    for one in calls:
-        perform(state, one)
+    for made in calls:
+        perform(state, made)
     return state
 
 
@@ -135,7 +135,7 @@ class _Clerk:
     # --- names that fit ---------------------------------------------------------------------
 
     def file(self) -> str:
-        """A file that is there, every other time the one that was made or changed last."""
+        """A file of the state, every other time the file that was made or changed last."""
         if self.last in self.state.files and self.rng.random() < 0.5:
             return self.last
         return self.pick(list(self.state.files))
@@ -149,8 +149,8 @@ class _Clerk:
     def where(self, file: str) -> str:
         return self.state.files[file][0]
 
-    def say(self, file: str) -> str:
-        """The name of a file or, if it can be meant and every other time, "it"."""
+    def name_of(self, file: str) -> str:
+        """The name of a file; every other time "it", if that means the file."""
         return "it" if file == self.last and self.rng.random() < 0.5 else file
 
     # --- requests ---------------------------------------------------------------------------
@@ -160,10 +160,10 @@ class _Clerk:
         if size == 2 and self.rng.random() < 0.3:
             first, second = self.request(1), self.request(1)
             return Request(f"{first.text} and {second.text}", first.calls + second.calls)
-        draw_kind = self.one if size == 1 else self.two
+        draw_kind = self.one_call if size == 1 else self.two_calls
         while True:
             try:
-                kind, said, calls = draw_kind()
+                kind, names, calls = draw_kind()
                 break
             except _Misfit:
                 continue
@@ -171,28 +171,28 @@ class _Clerk:
             perform(self.state, done)
             changed = done.arguments.get("name", done.arguments.get("file"))
             self.last = changed if changed in self.state.files else None
-        return Request(self.pick(SENTENCES[kind]).format(*said), tuple(calls))
+        return Request(self.pick(SENTENCES[kind]).format(*names), tuple(calls))
 
-    def one(self) -> tuple[str, tuple[str, ...], list[ToolCall]]:
-        """A kind of request of one call, what its sentence says, the call."""
+    def one_call(self) -> tuple[str, tuple[str, ...], list[ToolCall]]:
+        """A kind of request of one call, the names in its sentence, the call."""
         kind = self.pick(_ONE)
         if kind == "create":
             file, folder = self.free(), self.folder()
             return kind, (file, folder), [call("create", file, folder)]
         if kind in ("copy", "rename"):
             file, name = self.file(), self.free()
-            return kind, (self.say(file), name), [call(kind, file, name)]
+            return kind, (self.name_of(file), name), [call(kind, file, name)]
         if kind == "move":
             file = self.file()
             folder = self.folder(self.where(file))
-            return kind, (self.say(file), folder), [call("move", file, folder)]
+            return kind, (self.name_of(file), folder), [call("move", file, folder)]
         if kind == "beside":
             file = self.file()
             other = self.pick([o for o in self.state.files if self.where(o) != self.where(file)])
-            return kind, (self.say(file), other), [call("move", file, self.where(other))]
+            return kind, (self.name_of(file), other), [call("move", file, self.where(other))]
         if kind == "delete":
             file = self.file()
-            return kind, (self.say(file),), [call("delete", file)]
+            return kind, (self.name_of(file),), [call("delete", file)]
         if kind in ("remind", "together"):
             name = self.pick([name for name in REMINDERS if name not in self.state.reminders])
             if kind == "remind":
@@ -206,8 +206,8 @@ class _Clerk:
         time = self.pick([other for other in TIMES if other != time])
         return kind, (name, time), [call("reschedule", name, time)]
 
-    def two(self) -> tuple[str, tuple[str, ...], list[ToolCall]]:
-        """A kind of request of two calls, what its sentence says, the calls."""
+    def two_calls(self) -> tuple[str, tuple[str, ...], list[ToolCall]]:
+        """A kind of request of two calls, the names in its sentence, the calls."""
         kind = self.pick(_TWO)
         if kind == "create copy":
             file, name = self.free(), self.free()
@@ -223,7 +223,7 @@ class _Clerk:
             file, name = self.file(), self.free()
             folder = self.folder(self.where(file))
             calls = [call(kind.split()[0], file, name), call("move", name, folder)]
-            return kind, (self.say(file), name, folder), calls
+            return kind, (self.name_of(file), name, folder), calls
         if kind == "replace":
             file, other = self.pick_two(self.state.files)
             return kind, (file, other), [call("delete", file), call("rename", other, file)]
@@ -231,17 +231,17 @@ class _Clerk:
             file = self.file()
             other = self.pick([o for o in self.state.files if self.where(o) != self.where(file)])
             calls = [call("move", file, self.where(other)), call("move", other, self.where(file))]
-            return kind, (self.say(file), other), calls
+            return kind, (self.name_of(file), other), calls
         if kind == "all":
             held = [self.where(file) for file in self.state.files]
             folder = self.pick([folder for folder in FOLDERS if held.count(folder) == 2])
             inside = [file for file in self.state.files if self.where(file) == folder]
             to = self.folder(folder)
             return kind, (folder, to), [call("move", file, to) for file in inside]
-        one, other = self.pick_two(self.state.reminders)
+        name, other = self.pick_two(self.state.reminders)
         times = self.state.reminders
-        calls = [call("reschedule", one, times[other]), call("reschedule", other, times[one])]
-        return kind, (one, other), calls
+        calls = [call("reschedule", name, times[other]), call("reschedule", other, times[name])]
+        return kind, (name, other), calls
 
     def pick_two(self, names: Iterable[str]) -> list[str]:
         names = list(names)

@@ -22,7 +22,7 @@ NEW = ""
 class State:
     """What is on the desk: files by name as (folder, text), reminders by name as times.
 
-    A file's name is unique over all folders. The texts tell a copy from a new file.
+    A file's name is unique over all folders. The texts distinguish a copy from a new file.
     """
 
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -32,8 +32,8 @@ class State:
         return State(self.files.copy(), self.reminders.copy())
 
 
-def tell(state: State) -> str:
-    """Say all of a state but the texts: a line a folder that is not empty, and the reminders."""
+def describe(state: State) -> str:
+    """A state in words, without the texts: a line for each folder with files, one of reminders."""
     lines = []
     for folder in FOLDERS:
         inside = [file for file, (where, _) in state.files.items() if where == folder]
@@ -43,7 +43,7 @@ def tell(state: State) -> str:
     return "\n".join([*lines, f"reminders : {pairs or 'none'}"])
 
 
-# --- what the tools do: each takes names that its schema allows and returns what it says ----------
+# --- the tools: each takes names that its schema allows and returns its answer --------------------
 
 
 def _create(state: State, file: str, folder: str) -> str:
@@ -115,7 +115,7 @@ def _check(state: State, reminder: str) -> str:
     return f"{reminder} : {state.reminders.get(reminder, 'none')}"
 
 
-# --- the tools as policies are told of them -------------------------------------------------------
+# --- their descriptions, which policies read ------------------------------------------------------
 
 _FILE, _NAME = ("file", "The file's name.", FILES), ("name", "The new name.", FILES)
 _FOLDER = ("folder", "A folder.", FOLDERS)
@@ -135,13 +135,13 @@ _TOOLS = (
 )
 
 
-def _tool(does: Callable[..., str], description: str, *parameters: tuple) -> Tool:
+def _tool(function: Callable[..., str], description: str, *parameters: tuple) -> Tool:
     properties = {
-        name: {"type": "string", "description": says, "enum": list(options)}
-        for name, says, options in parameters
+        name: {"type": "string", "description": text, "enum": list(options)}
+        for name, text, options in parameters
     }
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    return Tool(does.__name__.removeprefix("_"), description, schema)
+    return Tool(function.__name__.removeprefix("_"), description, schema)
 
 
 TOOLS = tuple(_tool(*entry) for entry in _TOOLS)
@@ -149,9 +149,9 @@ PARAMETERS = {
     tool.name: tuple((name, options) for name, _, options in entry[2:])
     for tool, entry in zip(TOOLS, _TOOLS, strict=True)
 }
-"""Tool -> its parameters in order, as (name, the words it may be)."""
+"""Tool -> its parameters in order, as (name, allowed words)."""
 
-_DOES = {tool.name: entry[0] for tool, entry in zip(TOOLS, _TOOLS, strict=True)}
+_FUNCTIONS = {tool.name: entry[0] for tool, entry in zip(TOOLS, _TOOLS, strict=True)}
 
 WORDS = (
     *(*FOLDERS, *FILES, *REMINDERS, *TIMES, *PARAMETERS, ":", "reminders", "none", "error"),
@@ -162,15 +162,15 @@ WORDS = (
 
 
 def perform(state: State, call: ToolCall) -> str:
-    """Do a call and return what it says, ``error ...`` if it did nothing; any call is allowed."""
+    """Do a call, whatever it holds, and return its answer; ``error ...`` if it changed nothing."""
     parameters = PARAMETERS.get(call.name)
     if parameters is None or len(call.arguments) != len(parameters):
         return "error bad-call"
     values = []
     for name, options in parameters:
         value = call.arguments.get(name)
-        # Compared with words one by one, so a value that has no hash does no harm.
+        # `in` compares with each word, so a value without a hash does no harm.
         if not isinstance(value, str) or value not in options:
             return "error bad-call"
         values.append(value)
-    return _DOES[call.name](state, *values)
+    return _FUNCTIONS[call.name](state, *values)

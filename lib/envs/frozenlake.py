@@ -1,4 +1,4 @@
-"""FrozenLake: cross slippery ice to the goal; a hole ends the walk."""
+"""FrozenLake: cross slippery ice to the goal; a hole ends the episode."""
 
 import random
 from typing import ClassVar
@@ -9,8 +9,9 @@ from lib.envs.grid import ACROSS, GridWorld, Level, Split, distances, settings_o
 class FrozenLake(GridWorld):
     """A lake of `size` x `size` cells with `holes` holes, start and goal anywhere.
 
-    The defaults are the lab's; the paper's lake has size 4 and each other cell is a hole with
-    chance 0.1, drawn here as one hole.  slip: chance that a move goes to one of its two sides.
+    The defaults are the lab's. In the paper the size is 4, and each other cell is a hole with
+    probability 0.1, for which `holes=1` stands here.
+    slip: probability that a move goes to one of its two sides.
     shortest, longest: moves of a shortest way without slips.
     """
 
@@ -81,7 +82,7 @@ class FrozenLake(GridWorld):
 def safest(after, ends, slip: float, discount: float = 0.95, sweeps: int = 60) -> list[list[int]]:
     """The best moves in each state: value iteration on the slippery table, reward 1 at the goal.
 
-    The discount makes a shorter way worth more, as turns are few.
+    The discount makes a shorter way worth more, since turns are few.
     """
     value = [1.0 if ended else 0.0 for ended in ends]
     gains: list[list[float]] = []

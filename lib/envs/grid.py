@@ -1,6 +1,6 @@
-"""What the two grid worlds share: levels as tables of next states, and the episodes played on them.
+"""What the two grid worlds share: levels as tables of next states, and episodes played on them.
 
-A level of s states is made once; every attempt at it then only looks up what it needs. Cells are
+A level of s states is computed once; every attempt at it then only looks up the table. Cells are
 numbered row by row from the top left.
 """
 
@@ -29,7 +29,7 @@ class Level:
 
     start: the first state.  next: the state after each of the four `MOVES`, [s][4].
     ends: True where a state is solved, False where it is lost, None where play goes on, [s].
-    seen: what is observed in each state, in words, [s].
+    seen: the observation of each state, in words, [s].
     best: the moves that an expert may make in each state, [s][1 to 4].
     distance: moves that a solution takes from each state without slips, None if there is none, [s].
     """
@@ -43,7 +43,7 @@ class Level:
 
 
 def move_tool(per_turn: int) -> Tool:
-    """The one tool of a grid world: up to `per_turn` moves."""
+    """The only tool of a grid world: up to `per_turn` moves."""
     names = ("first", "second", "third", "fourth")[:per_turn]
     properties = {name: {"type": "string", "enum": list(MOVES)} for name in names}
     parameters = {"type": "object", "properties": properties, "required": [names[0]]}
@@ -57,19 +57,20 @@ def move_call(moves: Iterable[int], tool: Tool) -> ToolCall:
 
 
 class GridWorld:
-    """Levels drawn from a seed, by a class below this one; see `lib.envs.Environment`.
+    """An environment (`lib.envs.Environment`) whose levels a subclass draws from a seed.
 
     turns: replies to an episode.  per_turn: moves in a reply, at most; further ones are dropped.
     split: "train" or "test". A level belongs to one of the two by a digest of what it looks like,
-    so nothing seen in one is ever met in the other.  count: number of tasks.
+    so no level of one split is in the other.  count: number of tasks.
 
-    A reply without a valid move leaves everything as it is and costs a turn.
+    A reply without a valid move changes nothing and costs a turn.
     """
 
     name: str
     system: str
     rewards: Mapping[str, float]
-    """Of `move`, of `solved` and of `invalid`, a reply without a move: add up to info["return"]."""
+    """Of a `move`, of a `solved` level and of an `invalid` reply, which has no move. Their sum
+    over the episode is info["return"]."""
 
     def __init__(self, split: Split, count: int, turns: int, per_turn: int, slip: float):
         if split not in ("train", "test"):
@@ -92,16 +93,16 @@ class GridWorld:
         return GridEpisode(self, task, attempt)
 
     def oracle(self, episode: "GridEpisode") -> Message:
-        """The moves of a shortest way to a solution; it knows which moves will slip."""
+        """The moves of a shortest way to a solution, with knowledge of which moves will slip."""
         call = move_call(self._plan(episode), self.tool)
         return Message("assistant", "", (call,) if call.arguments else ())
 
     def behave(
         self, episode: "GridEpisode", rng: random.Random, noise: float, lean: int | None = None
     ) -> tuple[ToolCall, ...]:
-        """The call of an expert, each of whose moves is with chance `noise` a random one.
+        """The call of an expert, each move replaced by a random one with probability `noise`.
 
-        Random moves are even over the four, or, two times in three, `lean`.
+        Random moves are uniform over the four, but two in three are `lean` where it is given.
         """
         level, state, moves = episode.level, episode.state, []
         while len(moves) < self.per_turn and level.ends[state] is None:
@@ -130,11 +131,11 @@ class GridWorld:
                 return level
 
     def draw(self, rng: random.Random) -> Level | None:
-        """A random level, or None if what was drawn is none: too hard, too easy, unsolvable."""
+        """A random level, or None if the draw was too hard, too easy or unsolvable."""
         raise NotImplementedError
 
     def _plan(self, episode: "GridEpisode") -> list[int]:
-        """The first moves, one turn's at most, of a shortest way through this attempt's slips."""
+        """The first moves, at most a turn's, of a shortest way with this attempt's slips."""
         level, made = episode.level, episode.made
         waiting, seen = deque([(episode.state, ())]), {(episode.state, 0)}
         while waiting:
@@ -174,7 +175,7 @@ class GridEpisode:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the outcome tells besides, so far."""
+        """The info of the outcome, so far."""
         return {"return": round(self.total, 6), "turns": self.turn, "moves": self.made}
 
     def step(self, reply: Message) -> tuple[Message, ...]:
@@ -207,7 +208,7 @@ class GridEpisode:
         return ()
 
     def slipped(self, move: int, number: int) -> int:
-        """What move number `number` of this attempt does if `move` is wanted."""
+        """The move that is made as number `number` of this attempt where `move` was chosen."""
         chance, slip = self.slips[number], self.environment.slip
         return move if chance >= slip else ACROSS[move][chance < slip / 2]
 
@@ -218,7 +219,7 @@ class GridEpisode:
 def distances(
     next_states: Sequence[Sequence[int]], ends: Sequence[bool | None]
 ) -> list[int | None]:
-    """Fewest moves from each state to a solved one, None if there is no way."""
+    """The fewest moves from each state to a solved state, None if there is no way."""
     before: list[list[int]] = [[] for _ in next_states]
     for state, after in enumerate(next_states):
         if ends[state] is None:
@@ -236,7 +237,7 @@ def distances(
 
 
 def steps_of(size: int, walls: Iterable[int] = ()) -> list[list[int]]:
-    """[cells, 4]: where each move leads on a square grid; into a wall or over the edge it stays."""
+    """[cells, 4]: where each move leads on a square grid; into a wall or over the edge, nowhere."""
     blocked = frozenset(walls)
 
     def step(cell, move):
@@ -253,6 +254,6 @@ def _digest(text: str) -> int:
 
 
 def settings_of(environment: GridWorld, **own: Any) -> dict[str, Any]:
-    """What manifests keep of a world."""
+    """The settings of a grid world that manifests keep."""
     names = ("split", "turns", "per_turn", "slip")
     return {name: getattr(environment, name) for name in names} | own

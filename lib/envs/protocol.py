@@ -1,8 +1,8 @@
-"""The protocol of every world an agent acts in: the lab's own worlds and the real benchmarks.
+"""The protocol of every environment: the lab's own and the real benchmarks.
 
-An environment names its tasks and starts episodes; an episode takes the assistant's messages one by
-one and answers with what comes back. Episodes share nothing, so a collector may keep thousands of
-them, step them in any order and from any thread, and batch only what costs time, the policy.
+An environment names its tasks and starts episodes; an episode takes the messages of the assistant
+one after another and answers each. Episodes share nothing, so a collector may keep thousands of
+them, step them in any order and from any thread, and batch only what costs time: the policy.
 
     episode = environment.reset(task, attempt)
     messages = list(episode.messages)
@@ -25,8 +25,9 @@ from lib.trajectories.schema import Message, Tool
 class Outcome:
     """How an episode ended.
 
-    ``passed`` is None, with a reason, if it could not be graded: that is missing, not a failure. A
-    failure's ``reason`` says what the grader missed. ``info`` holds JSON values (rewards, rounds).
+    ``passed`` is None, with a ``reason``, if the episode could not be graded: it is then missing,
+    not a failure. The ``reason`` of a failure says what the grader missed. ``info``
+    holds JSON values (rewards, rounds).
     """
 
     passed: bool | None
@@ -42,10 +43,10 @@ class Outcome:
 class Episode(Protocol):
     """One attempt at one task.
 
-    ``system``, ``tools`` and ``messages`` are what the policy is told at the start; ``seeds`` what
-    the world drew from. Messages that come later may bring tools (:attr:`Message.tools`). An
-    episode that can tell the ``info`` of its outcome so far has it as its own ``info``, which is
-    kept of an attempt that is cut.
+    The policy starts from ``system``, ``tools`` and ``messages``; later messages may bring further
+    tools (:attr:`Message.tools`). The environment drew its random numbers from ``seeds``. An
+    episode may have an ``info`` of its own: that of its outcome so far, which is kept if the
+    attempt is cut short.
     """
 
     system: str
@@ -62,10 +63,10 @@ class Episode(Protocol):
         """Whether the episode takes no more messages."""
 
     def step(self, reply: Message) -> tuple[Message, ...]:
-        """Take the assistant's message and return what comes back, nothing if that was the end.
+        """Take the assistant's message and return the answers to it, none at the end.
 
-        A world acts on ``reply.tool_calls`` or, if it has no tools, on ``reply.content``. Whatever
-        the message holds, ``step`` does not raise; it does if the episode is done.
+        An environment acts on ``reply.tool_calls`` or, if it has no tools, on ``reply.content``. No
+        message makes ``step`` raise, but a call after the end of the episode does.
         """
 
     def close(self) -> None:
@@ -79,30 +80,30 @@ class Environment(Protocol):
     name: str
 
     def tasks(self) -> Sequence[str]:
-        """Return the ids of the tasks, in a fixed order; the same id is the same task for ever."""
+        """The ids of the tasks, in a fixed order; an id means the same task for ever."""
 
     def reset(self, task: str, attempt: int) -> Episode:
-        """Start attempt number ``attempt``; a task and attempt always start and go on alike."""
+        """Start attempt number ``attempt``; the same attempt at a task always goes the same way."""
 
     def oracle(self, episode: Episode) -> Message:
-        """Return the reply that solves the task from where the episode stands, if one is known."""
+        """The reply that leads to a solution from the episode's present state, if one is known."""
 
 
 def null(episode: Episode) -> Message:
-    """Reply with nothing, as the weakest policy does."""
+    """An empty reply, as the weakest policy gives."""
     return Message("assistant", "")
 
 
 def play(episode: Episode, reply: Callable[[Episode], Message]) -> tuple[list[Message], Outcome]:
-    """Run an episode to its end with a policy that needs no batching, and close it.
+    """Run an episode to its end, reply after reply, and close it; its messages and its outcome.
 
-    ``reply`` is for example :func:`null`, or the ``oracle`` of the environment.
+    ``reply`` makes the assistant's message: :func:`null`, or the ``oracle`` of the environment.
     """
     messages = list(episode.messages)
     try:
         while not episode.done:
-            said = reply(episode)
-            messages += [said, *episode.step(said)]
+            message = reply(episode)
+            messages += [message, *episode.step(message)]
         return messages, episode.outcome
     finally:
         episode.close()

@@ -1,4 +1,4 @@
-"""Sokoban with one box: push it onto the goal; it cannot be pulled, so a push may lose for ever."""
+"""Sokoban with one box: push it onto the goal; it cannot be pulled, so a push may be fatal."""
 
 import random
 from collections.abc import Sequence
@@ -55,10 +55,10 @@ class Sokoban(GridWorld):
         ]
 
     def decisive_step(self, task: str, replies: Sequence[Message]) -> int | None:
-        """The first reply, from 0, after which no solution fits the turns that are left.
+        """The first reply, from 0, after which no solution fits into the turns that are left.
 
-        Exact, from the distances of the level. None if there is no such reply: the task was solved,
-        or the attempt broke off where it still could be.
+        Exact, by the distances of the level. None if there is no such reply: the task was
+        solved, or could still be solved where the attempt broke off.
         """
         walk = self.reset(task, 0)
         for number, reply in enumerate(replies):
@@ -74,7 +74,7 @@ class Sokoban(GridWorld):
         return self.lay_out(player, box, goal, walls)
 
     def lay_out(self, player: int, box: int, goal: int, walls: list[int]) -> Level | None:
-        """The level with these cells; None if it takes fewer moves than 2 or more than longest."""
+        """The level with these cells; None unless it takes 2 to `longest` moves."""
         step = steps_of(self.size, walls)
         free = [cell for cell in range(self.size**2) if cell not in walls]
         pairs = [(p, b) for p in free for b in free if p != b]

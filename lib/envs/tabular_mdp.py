@@ -1,4 +1,4 @@
-"""Small MDPs solved exactly: what the log ratio of a policy to its reference is, without noise.
+"""Small MDPs solved exactly: the log ratio of a policy to its reference, without noise.
 
 The return is regularised: E sum_t gamma^t [r_t - beta KL(pi || ref at s_t)]. Its optimum satisfies
 beta log(pi*/ref) = Q* - V* (arXiv 2606.26080), whatever the transitions. Arrays are indexed
@@ -25,8 +25,8 @@ POLISHING = 2000
 class Table:
     """An MDP.
 
-    transition: [s, a, s'], chances.  reward: [s, a, s'], of each transition.  gamma: the discount,
-    below 1.  ends: [s], where the episode is over.
+    transition: [s, a, s'], probabilities.  reward: [s, a, s'], of each transition.  gamma: the
+    discount, below 1.  ends: [s], where the episode is over.
     """
 
     transition: Array
@@ -38,7 +38,9 @@ class Table:
         sums = self.transition.sum(-1)
         if not np.allclose(sums, 1) or (self.transition < 0).any():
             worst = np.unravel_index(np.abs(sums - 1).argmax(), sums.shape)
-            raise ValueError(f"chances of (state, action) {worst} sum to {sums[worst]}: expected 1")
+            raise ValueError(
+                f"probabilities of (state, action) {worst} sum to {sums[worst]}: expected 1"
+            )
         if not 0 <= self.gamma < 1:
             raise ValueError(f"gamma is {self.gamma}: it must be at least 0 and below 1")
 
@@ -93,14 +95,14 @@ def evaluate(table: Table, log_policy: Array, log_reference: Array, beta: float)
 
 
 def maximise(table: Table, log_reference: Array, beta: float) -> Soft:
-    """The optimum found independently: gradient ascent on the exact return over policy logits.
+    """The optimum by another way: gradient ascent on the exact return over policy logits.
 
     The return is even over all states that do not end as the first, so every state is reached and
     its logits matter. Nothing of `soft_value_iteration` is used: the return and its `gradient` come
     from linear solves, and scipy's L-BFGS climbs. An action that is hardly ever taken moves the
     return too little for its line search, so the last steps go along the natural gradient, the
-    gradient over visits and chances, until that is gone or `POLISHING` of them are made.
-    Whether the ascent arrived, `gradient` of what it found tells.
+    gradient over visits and probabilities, until it vanishes or `POLISHING` steps are made.
+    Take the `gradient` of the result to see whether the ascent arrived.
     """
     _check_beta(beta)
     live = ~table.ends
@@ -111,61 +113,61 @@ def maximise(table: Table, log_reference: Array, beta: float) -> Soft:
         return np.where(live[:, None], log_policy, log_reference)
 
     def minus_return(logits):
-        found = evaluate(table, policy_of(logits), log_reference, beta)
-        return -float(first @ found.V), -gradient(table, found, log_reference, beta).ravel()
+        solution = evaluate(table, policy_of(logits), log_reference, beta)
+        return -float(first @ solution.V), -gradient(table, solution, log_reference, beta).ravel()
 
     options = {"maxiter": 100_000, "maxfun": 200_000, "ftol": 0, "gtol": 1e-13, "maxcor": 50}
     climbed = minimize(
         minus_return, log_reference.ravel(), jac=True, method="L-BFGS-B", options=options
     )
-    found = evaluate(table, policy_of(climbed.x), log_reference, beta)
+    solution = evaluate(table, policy_of(climbed.x), log_reference, beta)
     for _ in range(POLISHING):
-        natural = np.where(live[:, None], _gain(found, log_reference, beta), 0.0)
+        natural = np.where(live[:, None], _gain(solution, log_reference, beta), 0.0)
         if np.abs(natural).max() < 1e-12:
             break
-        logits = found.log_policy + natural / (2 * beta)
-        found = evaluate(table, policy_of(logits), log_reference, beta)
-    return found
+        logits = solution.log_policy + natural / (2 * beta)
+        solution = evaluate(table, policy_of(logits), log_reference, beta)
+    return solution
 
 
-def gradient(table: Table, found: Soft, log_reference: Array, beta: float) -> Array:
+def gradient(table: Table, solution: Soft, log_reference: Array, beta: float) -> Array:
     """The gradient of the return by a policy's logits, [s, a], even over first states.
 
     d(s) pi(a|s) [Q - beta log(pi/ref) - V], d the discounted visits of s: the policy gradient
     theorem with the regulariser's own term. It is 0 at the optimum.
     """
     live = ~table.ends
-    chain = _chain(table, np.exp(found.log_policy))
+    chain = _chain(table, np.exp(solution.log_policy))
     visits = np.linalg.solve(np.eye(len(live)) - table.gamma * chain.T, live / live.sum())
-    slope = visits[:, None] * np.exp(found.log_policy) * _gain(found, log_reference, beta)
+    slope = visits[:, None] * np.exp(solution.log_policy) * _gain(solution, log_reference, beta)
     return np.where(live[:, None], slope, 0.0)
 
 
-def _gain(found: Soft, log_reference: Array, beta: float) -> Array:
-    return found.Q - log_ratio(found, log_reference, beta) - found.V[:, None]
+def _gain(solution: Soft, log_reference: Array, beta: float) -> Array:
+    return solution.Q - log_ratio(solution, log_reference, beta) - solution.V[:, None]
 
 
-def advantage(found: Soft) -> Array:
+def advantage(solution: Soft) -> Array:
     """A = Q - V, [s, a]."""
-    return found.Q - found.V[:, None]
+    return solution.Q - solution.V[:, None]
 
 
-def log_ratio(found: Soft, log_reference: Array, beta: float) -> Array:
+def log_ratio(solution: Soft, log_reference: Array, beta: float) -> Array:
     """Progress advantage: beta log(pi / ref), [s, a]."""
-    return beta * (found.log_policy - log_reference)
+    return beta * (solution.log_policy - log_reference)
 
 
-def recovered_reward(table: Table, found: Soft, log_reference: Array, beta: float) -> Array:
-    """What one transition would say of the reward: beta log(pi/ref) + V(s) - gamma V(s'), [s,a,s'].
+def recovered_reward(table: Table, solution: Soft, log_reference: Array, beta: float) -> Array:
+    """The reward that a single transition implies: beta log(pi/ref) + V(s) - gamma V(s'), [s,a,s'].
 
-    Right in expectation over s', and for each s' only where transitions are certain.
+    Correct in expectation over s', and for each s' only where transitions are deterministic.
     """
-    signal = log_ratio(found, log_reference, beta) + found.V[:, None]
-    return signal[:, :, None] - table.gamma * found.V[None, None, :]
+    signal = log_ratio(solution, log_reference, beta) + solution.V[:, None]
+    return signal[:, :, None] - table.gamma * solution.V[None, None, :]
 
 
 def _chain(table: Table, policy: Array) -> Array:
-    """Chances of the next state under a policy, [s, s'], none from where the episode is over."""
+    """Probabilities of the next state under a policy, [s, s'], 0 from states that end."""
     chain = np.einsum("sa,sat->st", policy, table.transition)
     return np.where(table.ends[:, None], 0.0, chain)
 
@@ -178,14 +180,14 @@ def _check_beta(beta: float) -> None:
 def from_level(level, slip: float, gamma: float, plans: Sequence[Sequence[int]]) -> Table:
     """The MDP of a grid level (`lib.envs.grid.Level`) whose actions are plans of moves.
 
-    A plan is made move by move, each of which may slip to a side, until it is over or the episode
-    is; an empty plan stays. Reaching the goal has the reward 1.
-    slip: the chance that a move goes to one of its two sides, in [0, 1); ValueError otherwise.
+    The moves of a plan are made one after another, each may slip to a side, until the plan or the
+    episode is over; an empty plan stays in place. Reaching the goal has the reward 1.
+    slip: the probability that a move goes to one of its two sides, in [0, 1); ValueError otherwise.
     """
     from lib.envs.grid import ACROSS
 
     if not 0 <= slip < 1:
-        raise ValueError(f"slip is {slip}: it must be a chance in [0, 1)")
+        raise ValueError(f"slip is {slip}: it must be a probability in [0, 1)")
     states = len(level.next)
     ends = np.array([ended is not None for ended in level.ends])
     goal = np.array([ended is True for ended in level.ends])

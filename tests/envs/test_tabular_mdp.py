@@ -122,7 +122,7 @@ def test_a_plan_of_two_moves_is_one_after_the_other():
 
 
 def test_what_is_no_table_is_refused():
-    with pytest.raises(ValueError, match=r"chances of \(state, action\) .* sum to 0.0"):
+    with pytest.raises(ValueError, match=r"probabilities of \(state, action\) .* sum to 0.0"):
         Table(np.zeros((2, 2, 2)), np.zeros((2, 2, 2)), 0.9, np.zeros(2, dtype=bool))
     with pytest.raises(ValueError, match="gamma is 1"):
         one_choice(gamma=1.0)

@@ -59,14 +59,14 @@ def test_every_step_of_a_log_is_an_action(tmp_path):
     ],
 )
 def test_a_file_that_is_no_log_is_named_with_its_field(tmp_path, wrong, told):
-    with pytest.raises(ValueError, match=rf"Generated/1\.json: no log of Who & When: .*{told}"):
+    with pytest.raises(ValueError, match=rf"Generated/1\.json: not a log of Who & When: .*{told}"):
         read_logs(write(tmp_path, n1=log(**wrong)))
 
 
 @pytest.mark.parametrize("raw", ["[1]", "{", "[" * 10**5])
 def test_a_file_without_an_object_is_named(tmp_path, raw):
     (write(tmp_path, n1=log()) / SPLITS[0] / "1.json").write_text(raw, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"1\.json: no log of Who & When"):
+    with pytest.raises(ValueError, match=r"1\.json: not a log of Who & When"):
         read_logs(tmp_path)
 
 

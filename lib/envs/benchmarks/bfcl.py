@@ -1,8 +1,8 @@
 """BFCL v4 (Berkeley Function Calling Leaderboard): four multi-turn and two single-turn categories.
 
-Executor, data and checkers are those of the package bfcl-eval, in the version the paper used, so
-verdicts are BFCL's. What differs: no call reaches its ``eval`` but through
-:func:`.bfcl_calls.admit`, and every attempt has a state of its own, which is freed.
+Executor, data and checkers are those of the package bfcl-eval, in the version that the paper used,
+so verdicts are BFCL's. Two things differ: every call passes :func:`.bfcl_calls.admit` before it
+reaches BFCL's ``eval``, and every attempt has its own state, which is freed at the end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MULTI_TURN = (
 SINGLE_TURN = ("simple_python", "multiple")
 
 MAX_ROUNDS = 20
-"""Rounds of tool calls within one user turn; a policy that asks for one more has failed."""
+"""Rounds of tool calls within a user turn; a policy that makes one more has failed."""
 
 SYSTEM = (
     "You act for the user by calling tools. Call what the request needs, look at what comes back, "
@@ -78,11 +78,11 @@ class BFCL:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What beside the task decides what a policy is told and how it is graded."""
+        """What decides, besides the task, what a policy reads and how it is graded."""
         return {"package": f"bfcl-eval {VERSION}", "system": self.system}
 
     def tasks(self) -> tuple[str, ...]:
-        """Return BFCL's ids, such as ``multi_turn_base_0``, in BFCL's order."""
+        """The ids of BFCL, such as ``multi_turn_base_0``, in its order."""
         return tuple(self._entries)
 
     def reset(self, task: str, attempt: int) -> _MultiTurn | _SingleTurn:
@@ -95,7 +95,7 @@ class BFCL:
         return _MultiTurn(self.system, entry, gold, self._documents)
 
     def oracle(self, episode: _MultiTurn | _SingleTurn) -> Message:
-        """Return the gold calls of the turn the episode is in, then an empty reply."""
+        """The gold calls of the present turn, then an empty reply."""
         return Message("assistant", "", tuple(episode.gold_calls()))
 
 
@@ -157,18 +157,18 @@ class _MultiTurn:
         )
 
     def close(self) -> None:
-        """Free the state; an episode that is dropped without it frees its state as well."""
+        """Free the state, as happens too when the episode is garbage-collected."""
         self._free()
 
     def _open_turn(self) -> tuple[Message, ...]:
-        said = [Message("user", raw["content"]) for raw in self._entry["question"][self._turn]]
+        messages = [Message("user", raw["content"]) for raw in self._entry["question"][self._turn]]
         late = self._late.get(str(self._turn))
         if late:
             prompts = _module("bfcl_eval.constants.default_prompts")
             tools = tuple(self._everything[name] for name in late)
             text = prompts.DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC
-            said.append(Message("user", text, tools=tools))
-        return tuple(said)
+            messages.append(Message("user", text, tools=tools))
+        return tuple(messages)
 
     def _end_turn(self) -> tuple[Message, ...]:
         self._turn += 1
@@ -214,7 +214,7 @@ class _MultiTurn:
                 verdict = checker.multi_turn_checker(
                     self._texts, self._gold, self._entry, category, self._state
                 )
-        except Exception as error:  # whatever it is, the attempt was not graded
+        except Exception as error:  # of any kind: then the attempt could not be graded
             return None, f"BFCL's checker raised {error!r}"
         return verdict["valid"], verdict.get("error_message", "")
 
@@ -225,7 +225,7 @@ class _MultiTurn:
         return ()
 
     def _parameters(self) -> dict[str, list[str]]:
-        """Return the parameters of every tool in the order of its method's signature."""
+        """The parameters of every tool, in the order of its method's signature."""
         paths = _module("bfcl_eval.constants.executable_backend_config").CLASS_FILE_PATH_MAPPING
         classes = [getattr(_module(paths[name]), name) for name in self._entry["involved_classes"]]
         methods = {name: method for c in classes for name, method in inspect.getmembers(c)}
@@ -235,7 +235,7 @@ class _MultiTurn:
 
 
 def _free(state: str, entry: dict) -> None:
-    """Remove an attempt's objects from the globals of BFCL's module: 18 KB a rollout."""
+    """Remove an attempt's objects, 18 KB a rollout, from the globals of BFCL's module."""
     utils = sys.modules.get(f"{_CHECKERS}.multi_turn_eval.multi_turn_utils")
     for role in ("", "_eval", "_ground_truth_eval"):
         for name in entry["involved_classes"] if utils else ():
@@ -272,7 +272,7 @@ class _SingleTurn:
             verdict = checker.ast_checker(
                 self._entry["function"], calls, self._gold, language, self._category, "policy"
             )
-        except Exception as error:  # arguments of a shape that BFCL's checker cannot walk through
+        except Exception as error:  # arguments that BFCL's checker cannot read
             verdict = {"valid": False, "error": [f"arguments of the wrong shape: {error!r}"]}
         self.outcome = Outcome(
             verdict["valid"], "; ".join(map(str, verdict["error"])), {"calls": len(calls)}
@@ -284,7 +284,7 @@ class _SingleTurn:
 
 
 def _first_options(options: dict[str, list]) -> dict[str, Any]:
-    """Choose for each argument the first answer that BFCL accepts; "" marks one to leave out."""
+    """For each argument the first answer that BFCL accepts; "" means that it may be left out."""
     chosen = {name: next((v for v in values if v != ""), "") for name, values in options.items()}
     return {name: _plain(value) for name, value in chosen.items() if value != ""}
 
@@ -305,7 +305,7 @@ def _module(name: str) -> ModuleType:
 
 @contextmanager
 def _bfcl() -> Iterator[None]:
-    """Let one thread at a time into BFCL, and keep the precision it sets from everyone else."""
+    """Let one thread at a time into BFCL, and undo the decimal precision that its tools set."""
     with _BFCL, decimal.localcontext():
         yield
 
@@ -313,8 +313,8 @@ def _bfcl() -> Iterator[None]:
 def _load_ast_checker() -> ModuleType:
     """Import BFCL's single-turn checker without the thirty packages it does not need here.
 
-    The parsers of Java and JavaScript and the table of models are replaced, while it is imported,
-    by empty modules; no Python category asks them for anything but whether names keep their dots.
+    During the import, empty modules replace the parsers of Java and JavaScript and the table of
+    models. A Python category asks them only whether names keep their dots.
     """
     name = f"{_CHECKERS}.ast_eval.ast_checker"
     with _BFCL:

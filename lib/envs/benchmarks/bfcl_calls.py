@@ -1,6 +1,6 @@
 """The gate in front of BFCL, whose executor and checker evaluate the text of calls.
 
-A call passes as the text of one call, of one tool on offer, with literal arguments, or not at all.
+Only the text of a single call of a tool on offer, with literal arguments, passes.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ _LIMITS = {
     ("square_root", "precision"): 1_000,
     ("round_number", "decimal_places"): 1_000,
 }
-"""Numbers beyond which a call would run for hours or take all memory; no gold call comes near."""
+"""Larger numbers make a call run for hours or take all memory; gold calls use far smaller ones."""
 
 
 class RefusedCall(ValueError):
-    """A call that may not reach BFCL, and why."""
+    """A call that may not reach BFCL; the message says why."""
 
 
 def admit(call: ToolCall, names: Collection[str]) -> str:
-    """Return the one text that BFCL may evaluate for a call, or raise RefusedCall.
+    """The text that BFCL may evaluate for a call; raises RefusedCall if there is none.
 
-    The text is written here, from names that are identifiers and from JSON values, and then parsed
-    again: unless its syntax tree is one call of that name whose arguments are the same literals,
-    it is refused.
+    The text is written from names that are identifiers and from JSON values, and then parsed. It is
+    refused unless its syntax tree is a single call of that name with the same literals.
     """
     if call.name not in names:
         raise RefusedCall(f"there is no tool {call.name[:80]!r}")
@@ -43,7 +42,7 @@ def admit(call: ToolCall, names: Collection[str]) -> str:
             raise RefusedCall(f"{call.name} has no argument {str(key)[:80]!r}")
         _check_value(value, MAX_DEPTH)
         limit = _LIMITS.get((call.name, key))
-        # Anything but a number is refused as well: a tool may read "2_000_000" as one.
+        # Only a number passes: a tool may read the string "2_000_000" as a number.
         if limit and not (type(value) in (int, float) and abs(value) <= limit):
             raise RefusedCall(f"{key} of {call.name} must be a number of {limit} at most")
     arguments = ", ".join(f"{key}={_literal(value)}" for key, value in call.arguments.items())
@@ -76,14 +75,14 @@ def _check_value(value: Any, depth: int) -> None:
 def _literal(value: Any) -> str:
     """Write a JSON value in Python.
 
-    BFCL puts the name of an object before every tool's name that a bracket follows, in strings
-    too; an escaped bracket keeps the strings what they are.
+    BFCL puts the name of an object before every tool's name that a bracket follows, also within
+    strings; an escaped bracket protects the strings.
     """
     return repr(value).replace("(", r"\x28")
 
 
 def _read(text: str) -> tuple[str, dict[str, Any]] | None:
-    """Read back the name and arguments of a text that is one call, None if it is anything else."""
+    """The name and arguments of a text that is a single call, None for any other text."""
     try:
         call = ast.parse(text, mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
