@@ -11,38 +11,41 @@ from lib.metrics.bootstrap import UNDEFINED, Band, scalar_band, task_weights
 from lib.metrics.validation import labels, numbers, one_each
 
 Prediction = int | Sequence[int] | None
-"""What is named: a step, one of several that are equally likely, or none."""
+"""The step that is blamed, several that are equally likely, or None."""
 Rule = Literal["lowest running sum", "lowest score", "sharpest drop"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
 
 def predict_step(scores: ArrayLike, rule: Rule) -> int | None:
-    """The step, counted from 0, that step scores [steps] blame; the first of equals.
+    """The step to blame for a failure, by step scores [steps]: counted from 0, the first of equals.
 
-    rule : "lowest running sum" blames the step at which the sum so far is lowest, "lowest score"
-        that of the lowest score (the paper's sharpest negative step, though no score need be
-        negative), "sharpest drop" that which is furthest below the step before it.
+    rule : "lowest running sum" blames the step at which the sum so far is lowest; "lowest score"
+        the step with the lowest score (the paper's sharpest negative step, except that the score
+        may be positive); "sharpest drop" the step furthest below the one before it.
 
-    Steps without a score (NaN) are neither blamed nor compared with. None if no step has one.
+    Steps without a score (NaN) are skipped. None if no step has a score.
     """
     if rule not in RULES:
         raise ValueError(f"rule is {rule!r}: expected one of {', '.join(RULES)}")
     scores = numbers(scores, "scores")
     one_each("steps", scores=scores)
-    there = np.flatnonzero(~np.isnan(scores))
-    if not len(there):
+    scored = np.flatnonzero(~np.isnan(scores))
+    if not len(scored):
         return None
-    values = scores[there]
+    values = scores[scored]
     if rule == "lowest running sum":
         values = np.cumsum(values)
     elif rule == "sharpest drop" and len(values) > 1:
         values = np.r_[np.inf, np.diff(values)]
-    return int(there[np.argmin(values)])
+    return int(scored[np.argmin(values)])
 
 
 class Attribution(NamedTuple):
-    """accuracy: share of trajectories whose decisive step was named.  distance: mean of |error|,
-    in steps.  counted: trajectories that both are over.  unpredicted: those without a prediction.
+    """How well predictions find the decisive step.
+
+    accuracy: share of trajectories whose decisive step was predicted.  distance: mean of
+    |predicted - actual|, in steps.  counted: number of trajectories with a prediction, over which
+    both are taken.  unpredicted: number of those without.
     """
 
     accuracy: Band
@@ -61,58 +64,61 @@ def attribution(
 ) -> Attribution:
     """Step accuracy and mean absolute error, with intervals that resample trajectories, or tasks.
 
-    predicted, actual : [trajectories], steps in the same count; digits may come as strings, as in
-        Who & When. Several steps in the place of one are a draw from them, of which the exact
-        expectation is taken; a prediction of None is left out and counted. NaN where none is left,
-        which `counted` then tells.
-    tasks : [trajectories], to be resampled with all their trajectories; None takes each as its own.
-        Intervals are NaN with fewer than `FEWEST_TASKS`.
+    predicted, actual : [trajectories], steps counted in the same way; strings of digits will do, as
+        in Who & When. A list of steps stands for a random one of them, and the exact expectation is
+        taken. Trajectories with a prediction of None are left out, and counted.
+    tasks : [trajectories], the task of each, resampled with all its trajectories; None takes each
+        trajectory as a task. Intervals are NaN with fewer than `FEWEST_TASKS`.
 
-    Raises ValueError for lengths that differ, and for what is no step.
+    Without any prediction, accuracy and distance are NaN.
+    Raises ValueError for lengths that differ, and for values that are no steps.
     """
     predicted, actual, tasks = _checked({"predicted": predicted}, actual, tasks)
-    there = [i for i, one in enumerate(predicted) if one is not None]
-    unpredicted = len(predicted) - len(there)
-    if not there:
+    rows = [i for i, steps in enumerate(predicted) if steps is not None]
+    unpredicted = len(predicted) - len(rows)
+    if not rows:
         return Attribution(UNDEFINED, UNDEFINED, 0, unpredicted)
-    columns = np.array([_hit_and_error(predicted[i], actual[i]) for i in there])
-    accuracy, distance = _means(columns, there, tasks, n_boot, rng)
-    return Attribution(accuracy, distance, len(there), unpredicted)
+    columns = np.array([_hit_and_error(predicted[i], actual[i]) for i in rows])
+    accuracy, distance = _means(columns, rows, tasks, n_boot, rng)
+    return Attribution(accuracy, distance, len(rows), unpredicted)
 
 
 def attribution_lead(
     predicted: Sequence[Prediction],
-    rival: Sequence[Prediction],
+    other: Sequence[Prediction],
     actual: Sequence[int | str],
     *,
     tasks: ArrayLike | None = None,
     n_boot: int = 1000,
     rng: int | np.random.Generator = 0,
 ) -> Band:
-    """Step accuracy minus a rival's, over the trajectories of which both name a step.
+    """Step accuracy minus that of other predictions, over trajectories for which both have a step.
 
-    Both meet the same resamples, so what they share does not widen the interval. Arguments as in
-    `attribution`; NaN, with a warning, where no trajectory is left.
+    Both use the same resamples, so what they have in common does not widen the interval. Arguments
+    as in `attribution`. NaN, with a warning, if no trajectory has both.
     """
-    steps = {"predicted": predicted, "rival": rival}
-    predicted, rival, actual, tasks = _checked(steps, actual, tasks)
-    rows = [i for i in range(len(actual)) if predicted[i] is not None and rival[i] is not None]
+    steps = {"predicted": predicted, "other": other}
+    predicted, other, actual, tasks = _checked(steps, actual, tasks)
+    rows = [i for i in range(len(actual)) if predicted[i] is not None and other[i] is not None]
     if not rows:
-        warnings.warn("the lead is undefined: both name a step of no trajectory", stacklevel=2)
+        warnings.warn("the lead is undefined: no trajectory has both predictions", stacklevel=2)
         return UNDEFINED
-    hits = [[_hit_and_error(who[i], actual[i])[0] for who in (predicted, rival)] for i in rows]
+    hits = [[_hit_and_error(steps[i], actual[i])[0] for steps in (predicted, other)] for i in rows]
     (lead,) = _means(-np.diff(hits), rows, tasks, n_boot, rng)
     return lead
 
 
 def _checked(predictions, actual, tasks):
-    """Of each prediction its steps, of `actual` its step, [trajectories] each; numbers of tasks."""
-    found = [
-        [None if one is None else _steps(one, f"{name}[{i}]") for i, one in enumerate(steps)]
+    """The steps of each prediction, the steps of `actual`, and the numbers of the tasks.
+
+    [trajectories] each.
+    """
+    checked = [
+        [None if step is None else _steps(step, f"{name}[{i}]") for i, step in enumerate(steps)]
         for name, steps in predictions.items()
     ]
-    actual = [_step(one, f"actual[{i}]") for i, one in enumerate(actual)]
-    for name, steps in zip(predictions, found, strict=True):
+    actual = [_step(step, f"actual[{i}]") for i, step in enumerate(actual)]
+    for name, steps in zip(predictions, checked, strict=True):
         if len(steps) != len(actual):
             raise ValueError(
                 f"{len(steps)} steps in {name} and {len(actual)} in actual: expected one for each "
@@ -120,14 +126,14 @@ def _checked(predictions, actual, tasks):
             )
     if tasks is None:
         tasks = np.arange(len(actual))
-    return *found, actual, labels(tasks, "tasks", len(actual), "trajectories")[1]
+    return *checked, actual, labels(tasks, "tasks", len(actual), "trajectories")[1]
 
 
 def _steps(value, what) -> NDArray[np.int64]:
     several = isinstance(value, range | list | tuple | np.ndarray)
     if several and len(value) == 0:
         raise ValueError(f"{what} is {value!r}: expected a step, several, or None")
-    return np.array([_step(one, what) for one in (value if several else [value])])
+    return np.array([_step(step, what) for step in (value if several else [value])])
 
 
 def _step(value, what) -> int:
@@ -144,10 +150,10 @@ def _hit_and_error(steps, actual) -> tuple[float, float]:
 
 
 def _means(columns, rows, tasks, n_boot, rng) -> list[Band]:
-    """Of each column of [rows, columns] the mean, with an interval that resamples tasks whole.
+    """The mean of each column of [rows, columns], with an interval that resamples whole tasks.
 
-    rows: numbers of these trajectories.  tasks: numbers of the tasks of all trajectories. All
-    columns meet the same resamples.
+    rows: the trajectories of the rows.  tasks: the tasks of all trajectories. All columns use the
+    same resamples.
     """
     _, number = np.unique(tasks[rows], return_inverse=True)
     weights = task_weights(number.max() + 1, n_boot, rng)[:, number]

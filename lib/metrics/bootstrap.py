@@ -1,4 +1,4 @@
-"""Resampling, and intervals from resamples: the one place that does either.
+"""Intervals: resampling and percentiles, and t-intervals over seeds. No other module does either.
 
 Tasks are resampled, not attempts, since attempts at one task are alike. Every function draws from
 the generator it is given, in a fixed order: the same seed gives the same intervals for good.
@@ -10,11 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lib.metrics.validation import numbers
+
 FEWEST_TASKS = 10
 """With fewer tasks, resampling them gives no trustworthy interval."""
 
 FEWEST_RESAMPLES = 40
 """With fewer resamples there is no 2.5 % quantile."""
+
+FEWEST_SEEDS = 3
+"""With fewer seeds a t-interval is too wide to be of use, and none is given."""
 
 _LEVEL = 0.95
 
@@ -158,6 +163,28 @@ def outward_interval(samples: ArrayLike) -> tuple[float, float]:
         return np.nan, np.nan
     low, high = (q * (len(samples) - 1) for q in _tails(_LEVEL))
     return float(samples[int(np.floor(low))]), float(samples[int(np.ceil(high))])
+
+
+def t_interval(differences: ArrayLike, level: float = 0.95) -> Band:
+    """The mean of differences, one for each seed, and its two-sided t-interval.
+
+    mean +- t(level, seeds - 1) sd / sqrt(seeds). (Bootstrap percentiles of so few under-cover.)
+
+    differences: [seeds]. The ends are NaN with fewer than `FEWEST_SEEDS` seeds; all is NaN if a
+    difference is.
+    """
+    from scipy import stats  # slow to import, and only this function needs it
+
+    values = numbers(differences, "differences")
+    if values.ndim != 1:
+        raise ValueError(f"differences have shape {values.shape}: expected one a seed, [seeds]")
+    if not 0 < level < 1:
+        raise ValueError(f"level = {level}: expected a share between 0 and 1, such as 0.95")
+    mean = float(values.mean()) if len(values) else np.nan
+    if len(values) < FEWEST_SEEDS:
+        return Band(mean, np.nan, np.nan)
+    half = float(stats.t.ppf((1 + level) / 2, len(values) - 1) * stats.sem(values))
+    return Band(mean, mean - half, mean + half)
 
 
 def _tails(level) -> tuple[float, float]:

@@ -1,8 +1,8 @@
-"""Whether a score tells successes from failures: AUROC and Spearman, pooled and within strata.
+"""How well a score separates successes from failures: AUROC and Spearman, pooled or within strata.
 
-Intervals are from resampling *tasks* with all their attempts, as attempts of a task are alike. A
-score may owe its AUROC to telling easy tasks from hard ones, or short attempts from long ones:
-within strata, only attempts of the same task, or of the same length, are compared.
+Intervals resample *tasks* with all their attempts, since attempts at one task are alike. A score
+may owe its AUROC to separating easy tasks from hard ones, or short attempts from long ones. Within
+strata, only attempts at the same task, or of the same length, are compared.
 """
 
 import warnings
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from lib.metrics.bootstrap import UNDEFINED, Band, scalar_band, task_weights
 from lib.metrics.validation import attempts, labels, numbers, one_each
 
-_AT_ONCE = 2**20  # weights of resamples that are held at once
+_AT_ONCE = 2**20  # weights of resamples held in memory at once
 
 
 def auroc_band(
@@ -25,14 +25,14 @@ def auroc_band(
     n_boot: int = 1000,
     rng: int | np.random.Generator = 0,
 ) -> Band:
-    """The chance that a success scores above a failure of the same stratum, ties counting half.
+    """The chance that a success scores above a failure of the same stratum; ties count half.
 
-    All pairs of a success and a failure in one stratum weigh the same.
+    Every pair of a success and a failure in one stratum has the same weight.
 
     scores, passed, tasks : [attempts].
     strata : [attempts], such as the tasks or the numbers of turns; None pools all attempts.
 
-    NaN, with a warning, where no stratum holds both outcomes. The interval is NaN with fewer than
+    NaN, with a warning, if no stratum holds both outcomes. The interval is NaN with fewer than
     `FEWEST_TASKS` tasks.
     """
     scores, passed = attempts(scores, passed)
@@ -45,37 +45,37 @@ def auroc_band(
         )
         return UNDEFINED
     weights = task_weights(len(names), n_boot, rng)
-    if nested:  # two copies of a task are two tasks, whose attempts are not compared
+    if nested:  # copies of a task are different tasks, whose attempts are not compared
         above, all_pairs = weights @ wins.diagonal(), weights @ pairs.diagonal()
     else:
         above = np.einsum("bt,ts,bs->b", weights, wins, weights, optimize=True)
         all_pairs = np.einsum("bt,ts,bs->b", weights, pairs, weights, optimize=True)
-    found = np.divide(above, all_pairs, out=np.full(len(above), np.nan), where=all_pairs > 0)
-    return scalar_band(found)
+    shares = np.divide(above, all_pairs, out=np.full(len(above), np.nan), where=all_pairs > 0)
+    return scalar_band(shares)
 
 
 def _pairs(scores, passed, number, tasks, strata):
-    """Of successes of task t and failures of task s: pairs won, pairs in all, [tasks, tasks] each.
+    """For successes at task t and failures at task s: pairs won, and pairs, [tasks, tasks] each.
 
-    And whether each stratum lies within one task.
+    Also whether each stratum lies within one task.
     """
     strata = _strata(strata, len(scores))
     wins, pairs = np.zeros((tasks, tasks)), np.zeros((tasks, tasks))
     order = np.argsort(strata, kind="stable")
     nested = True
-    for these in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
-        up, down = these[passed[these] == 1], these[passed[these] == 0]
-        present, task_down = np.unique(number[down], return_inverse=True)
-        nested &= len(np.unique(number[these])) == 1
-        if not len(up) or not len(down):
+    for stratum in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
+        success, failure = stratum[passed[stratum] == 1], stratum[passed[stratum] == 0]
+        failed_tasks, task_of_failure = np.unique(number[failure], return_inverse=True)
+        nested &= len(np.unique(number[stratum])) == 1
+        if not len(success) or not len(failure):
             continue
-        successes = np.bincount(number[up], minlength=tasks)
-        for place, task in enumerate(present):
-            theirs = np.sort(scores[down[task_down == place]])
-            below = np.searchsorted(theirs, scores[up], "left")
-            below = (below + np.searchsorted(theirs, scores[up], "right")) / 2
-            wins[:, task] += np.bincount(number[up], weights=below, minlength=tasks)
-            pairs[:, task] += successes * len(theirs)
+        successes = np.bincount(number[success], minlength=tasks)
+        for i, task in enumerate(failed_tasks):
+            failed = np.sort(scores[failure[task_of_failure == i]])
+            below = np.searchsorted(failed, scores[success], "left")
+            below = (below + np.searchsorted(failed, scores[success], "right")) / 2
+            wins[:, task] += np.bincount(number[success], weights=below, minlength=tasks)
+            pairs[:, task] += successes * len(failed)
     return wins, pairs, nested
 
 
@@ -90,19 +90,20 @@ def spearman_band(
 ) -> Band:
     """Spearman correlation of x and y, such as a score and success, and its interval.
 
-    Within strata, ranks are those in the stratum divided by its attempts, less their mean; the
-    correlation is over all attempts. With one stratum this is Spearman's.
+    Within strata, an attempt's rank is its rank in the stratum, divided by the number of attempts
+    there, minus the stratum's mean; the correlation is over all attempts. With a single stratum
+    this is Spearman's.
 
     x, y, tasks : [attempts].  strata : [attempts]; None pools all attempts.
 
-    NaN, with a warning, where one of the two is constant in every stratum.
+    NaN, with a warning, if x or y is constant in every stratum.
     """
     x, y = numbers(x, "x"), numbers(y, "y")
     one_each("attempts", x=x, y=y)
     if np.isnan(x).any() or np.isnan(y).any():
         raise ValueError(
             f"x has {np.isnan(x).sum()} and y {np.isnan(y).sum()} undefined values (NaN) of "
-            f"{len(x)} attempts: leave attempts without one out, and report how many"
+            f"{len(x)} attempts: leave those attempts out, and report how many"
         )
     names, number = labels(tasks, "tasks", len(x))
     strata = _strata(strata, len(x))
@@ -111,21 +112,21 @@ def spearman_band(
         return UNDEFINED
     weights = task_weights(len(names), n_boot, rng)
     step = max(1, _AT_ONCE // max(len(x), 1))
-    found = np.concatenate(
+    rhos = np.concatenate(
         [
             _weighted_spearman(x, y, strata, weights[low : low + step].T[number])
             for low in range(0, len(weights), step)
         ]
     )
-    if np.isnan(found[0]):
+    if np.isnan(rhos[0]):
         warnings.warn(
             "Spearman is undefined: a variable is constant in every stratum", stacklevel=2
         )
-    return scalar_band(found)
+    return scalar_band(rhos)
 
 
 def _weighted_spearman(x, y, strata, weights):
-    """Of attempts that count `weights` times, [attempts, b]: [b], NaN where undefined."""
+    """The correlation of attempts that count `weights` [attempts, b] times: [b], or NaN."""
     x, y = (_relative_ranks(values, strata, weights) for values in (x, y))
     weighted = weights * x
     both, spread = np.einsum("ab,ab->b", weighted, y), np.einsum("ab,ab->b", weighted, x)
@@ -134,11 +135,11 @@ def _weighted_spearman(x, y, strata, weights):
 
 
 def _relative_ranks(values, strata, weights):
-    """The share of its stratum below each attempt, ties half, less a half: [attempts, b]."""
+    """The share of its stratum below each attempt (ties half), minus a half: [attempts, b]."""
     order = np.lexsort((values, strata))
     values, strata = values[order], strata[order]
     starts = np.flatnonzero(np.r_[True, (np.diff(strata) != 0) | (values[1:] != values[:-1])])
-    ties = np.add.reduceat(weights[order], starts, axis=0)  # attempts of each run of equals
+    ties = np.add.reduceat(weights[order], starts, axis=0)  # attempts of each group of equal values
     groups = np.flatnonzero(np.r_[True, np.diff(strata[starts]) != 0])
     size = np.add.reduceat(ties, groups, axis=0)
     runs = np.diff(np.r_[groups, len(starts)])

@@ -1,4 +1,4 @@
-"""Per-task estimators of coverage and consistency, their curves over budgets, kinds of tasks."""
+"""Per-task estimators of coverage and consistency, their curves, and categories of tasks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,10 +13,10 @@ class Counts(NamedTuple):
     """The counts of one cell.
 
     c: [rows] successes.  n: [rows] scored rollouts.
-    tasks: [rows] how many tasks a row stands for, when only a histogram is known; None when every
-        row is one task. Rows of two cells are the same tasks, in the same order, only if `tasks`
-        is None in both; histograms are never paired.
-    names: [rows] names of the tasks, used in error messages.
+    tasks: [rows] how many tasks a row stands for, if only a histogram is known; None if every row
+        is one task. Row i of two cells is the same task only if `tasks` is None in both, so
+        histograms are never paired.
+    names: [rows] names of the tasks, for error messages.
     """
 
     c: ArrayLike
@@ -29,7 +29,7 @@ def pass_at_k(c: ArrayLike, n: ArrayLike, k: ArrayLike, names: Sequence[str] | N
     """Coverage: the chance that at least one of k rollouts succeeds, 1 - C(n-c, k) / C(n, k).
 
     c, n: [tasks]; k: a budget or [budgets]. Returns [tasks] or [tasks, budgets], unbiased per task.
-    Raises ValueError, naming the task and its counts, where k exceeds its rollouts.
+    Raises ValueError, naming the task and its counts, if k exceeds the rollouts of a task.
 
     >>> float(pass_at_k(2, 5, 3)), float(pass_at_k(1, 10_000, 5_000))
     (0.9, 0.5)
@@ -51,13 +51,13 @@ def pass_hat_k(c: ArrayLike, n: ArrayLike, k: ArrayLike, names: Sequence[str] | 
 
 
 def _all_drawn_from(inside, outside, n, k):
-    """C(inside, k) / C(n, k), n = inside + outside: k draws without replacement stay inside."""
-    if k.ndim:  # every budget up to the largest in one pass, by the product over draws
+    """C(inside, k) / C(n, k): the chance that k draws without replacement all fall inside."""
+    if k.ndim:  # the product over draws gives every budget up to the largest in one pass
         draw = np.arange(k.max())
         left = np.clip(inside[..., None] - draw, 0, None)
         return np.cumprod(left / (n[..., None] - draw), axis=-1)[..., k - 1]
-    # One budget: the ratio is symmetric in `outside` and k, so the shorter product is enough, and
-    # with few factors it is also the more exact one.
+    # A single budget: the ratio is symmetric in `outside` and k. The product with fewer factors is
+    # faster and more exact.
     short, long = np.minimum(outside, k), np.maximum(outside, k)
     ratio = np.ones(n.shape)
     for j in range(int(short.max(initial=0))):
@@ -86,7 +86,7 @@ def checked_budget(k, c, n, names):
     k = whole_numbers(k, "budget k")
     if k.size == 0 or k.min() < 1 or k.ndim > 1:
         raise ValueError(
-            f"budget k = {k.tolist()}: expected whole numbers of at least 1, one or [budgets]."
+            f"budget k = {k.tolist()}: expected a whole number of at least 1, or [budgets] of them."
         )
     short = n < k.max()
     if short.any():
@@ -107,7 +107,7 @@ def _first(bad, c, n, names) -> str:
 
 
 def coverage_curve(cell: Counts, K: int) -> NDArray[np.float64]:
-    """Mean pass@k over tasks, for k = 1..K: [K]. Every task weighs the same, whatever its n."""
+    """Mean pass@k over tasks, for k = 1..K: [K]. All tasks have the same weight, whatever n."""
     return _mean_over_tasks(pass_at_k, Counts(*cell), K)
 
 
@@ -124,11 +124,11 @@ def _mean_over_tasks(estimator, cell, K):
 
 
 def distinct_rows(*cells):
-    """The distinct rows of cells put side by side; how many tasks each stands for; each task's row.
+    """The distinct rows of counts (c, n) of cells side by side.
 
-    Estimators depend on the counts only, so 500 tasks cost what their distinct counts cost.
-    Returns ([2 cells, rows], [rows], [tasks]); tasks come in the order they are given, and of a
-    histogram the last is of its rows.
+    Estimators depend on counts alone, so tasks with equal counts are computed once.
+    Returns the rows [2 * cells, rows], the number of tasks of each [rows], and the row of each task
+    [tasks] in the order given (of a histogram, the row of each of its rows).
     """
     columns = np.stack(
         [
@@ -138,7 +138,9 @@ def distinct_rows(*cells):
         ]
     )
     if columns.ndim != 2:
-        raise ValueError(f"counts {columns.shape[1:]}: expected one c and one n a task, [tasks]")
+        raise ValueError(
+            f"counts {columns.shape[1:]}: expected one c and one n for each task, [tasks]"
+        )
     if columns.shape[1] == 0:
         raise ValueError("no tasks: a curve needs at least one task with scored rollouts.")
     rows, inverse = np.unique(columns, axis=1, return_inverse=True)
@@ -160,9 +162,9 @@ def checked_tasks(tasks, rows) -> NDArray[np.int64]:
 
 
 class Categories(NamedTuple):
-    """How many tasks failed in all, passed in some, and passed in all of the n *observed* rollouts.
+    """How many tasks passed in none, some, and all of their n *observed* rollouts.
 
-    A description of n rollouts, not of what is impossible or certain.
+    This describes n rollouts: a task that never passed in them need not be impossible.
     """
 
     always_fail: int
@@ -176,14 +178,14 @@ class Categories(NamedTuple):
 
     @property
     def extremes(self) -> float:
-        """The share of tasks at either extreme (bimodality)."""
+        """The share of tasks that passed in none or all of their rollouts (bimodality)."""
         return float(1 - self.shares[1])
 
 
 def task_categories(c: ArrayLike, n: ArrayLike, tasks: ArrayLike | None = None) -> Categories:
     """Count tasks with c = 0, 0 < c < n and c = n.
 
-    c, n: [rows]; tasks: [rows] how many tasks each row stands for, None for one.
+    c, n: [rows]; tasks: [rows] how many tasks each row stands for; None if each is one task.
     """
     c, n = checked_counts(np.atleast_1d(c), np.atleast_1d(n), None)
     one_each("tasks", c=c, n=n)

@@ -1,4 +1,4 @@
-"""Whether the tax of few rollouts predicts that of many: a comparison's rollouts, split."""
+"""Whether the tax of few rollouts predicts that of many: a comparison's rollouts are split."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -33,8 +33,8 @@ def split_rollouts(
     n_est, n_splits = one_number(n_est, "n_est"), one_number(n_splits, "n_splits")
     if np.any(n <= n_est):
         raise ValueError(
-            f"n_est = {n_est}: expected at least 1 and fewer than the {n.min()} rollouts of the "
-            "shortest task, so that some are left for validation."
+            f"n_est = {n_est}: expected at least 1 and fewer than {n.min()}, the fewest rollouts "
+            "of a task, to leave some for validation."
         )
     c_est = rng.hypergeometric(c, n - c, n_est, size=(n_splits, len(c)))
     return c_est, c - c_est
@@ -59,10 +59,10 @@ def few_rollout_taxes(
     n_splits: int = 100,
     rng: int | np.random.Generator = 0,
 ) -> SplitTaxes:
-    """Estimate Tax_S(k_est) from n_est rollouts a task, and what the others of the task say.
+    """Tax_S(k_est) from n_est rollouts per task, and the tax and gaps of the remaining rollouts.
 
-    base, post: counts of both arms; budgets: the ks at which the rollouts left for validation are
-    read. NaN where S is undefined.
+    base, post: counts of both arms; budgets: the ks for the remaining (validation) rollouts. Each
+    of n_splits splits is random. NaN where S is undefined.
     """
     rng = np.random.default_rng(rng)
     k_est = one_number(k_est, "k_est")
@@ -91,7 +91,7 @@ def few_rollout_taxes(
 
 def _split_curves(estimator, c, n, K):
     """Task-mean curves [n_splits, K] of counts c [n_splits, tasks] with rollouts n [tasks]."""
-    # One number for each distinct (c, n), since sorting numbers is far cheaper than sorting rows.
+    # Each (c, n) becomes a single number, since sorting numbers is far cheaper than sorting rows.
     base = int(n.max()) + 1
     keys, inverse = np.unique(c + base * n, return_inverse=True)
     split = len(keys) * np.arange(len(c))[:, None]

@@ -6,23 +6,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from lib.metrics.validation import attempts, numbers
+from lib.metrics.validation import attempts, numbers, shapes_of
 
 
 def spearman(x: ArrayLike, y: ArrayLike):
-    """Spearman rank correlation of x and y along their first axis, average ranks for ties.
+    """Spearman rank correlation of x and y along their first axis, with average ranks for ties.
 
-    x, y: [points] or [points, columns]. Returns a number, or [columns]. NaN, with a warning, where
-    one of the two is constant or has an undefined value (NaN), or with fewer than three points.
+    x, y: [points] or [points, columns]. Returns a number, or [columns]. NaN, with a warning, if x
+    or y is constant or has an undefined value (NaN), or with fewer than three points.
     """
     return _correlation(*_ranks(x=x, y=y))
 
 
 def partial_spearman(x: ArrayLike, y: ArrayLike, z: ArrayLike):
-    """Spearman correlation of x and y with the linear effect of z's ranks taken out of both.
+    """Spearman correlation of x and y without the linear effect of z's ranks on both.
 
-    (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2)), each r a Spearman correlation. Shapes as
-    in `spearman`. NaN, with a warning, where undefined; x or y a monotone function of z is so, too.
+    (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2)), where each r is a Spearman correlation.
+    Shapes as in `spearman`. NaN, with a warning, if one of them is undefined, or if z alone
+    determines the order of x or y.
     """
     x, y, z = _ranks(x=x, y=y, z=z)
     xy, xz, yz = _correlation(x, y), _correlation(x, z), _correlation(y, z)
@@ -35,17 +36,18 @@ def partial_spearman(x: ArrayLike, y: ArrayLike, z: ArrayLike):
 
 
 def _ranks(**variables):
-    found = {name: numbers(values, name) for name, values in variables.items()}
-    shapes = {each.shape for each in found.values()}
-    if len(shapes) > 1 or len(*shapes) not in (1, 2):
-        told = ", ".join(f"{name} {each.shape}" for name, each in found.items())
-        raise ValueError(f"{told}: expected [points], or [points, columns], alike in each variable")
-    return [rankdata(each, axis=0) for each in found.values()]
+    arrays = {name: numbers(values, name) for name, values in variables.items()}
+    if len({array.shape for array in arrays.values()}) > 1 or arrays["x"].ndim not in (1, 2):
+        raise ValueError(
+            f"{shapes_of(arrays)}: expected the same shape for each variable, [points] or "
+            "[points, columns]"
+        )
+    return [rankdata(array, axis=0) for array in arrays.values()]
 
 
 def _correlation(x, y):
     if not len(x):
-        x = y = np.zeros((1, *x.shape[1:]))  # no point is too few, as one is
+        x = y = np.zeros((1, *x.shape[1:]))  # too few points, as for one, without an empty mean
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     spread = np.sqrt(np.sum(x * x, axis=0) * np.sum(y * y, axis=0))
     undefined = (spread == 0) | np.isnan(spread) | (len(x) < 3)
@@ -61,8 +63,8 @@ def _correlation(x, y):
 def auroc(scores: ArrayLike, passed: ArrayLike) -> float:
     """Area under the ROC curve of scores against success, [attempts] each.
 
-    The chance that a random success scores above a random failure, ties counting half. NaN, with a
-    warning, where only one class is present. Raises ValueError where a score or outcome is missing.
+    The chance that a random success scores above a random failure; ties count half. NaN, with a
+    warning, if all outcomes are the same. Raises ValueError for a missing score or outcome.
     """
     from sklearn.metrics import roc_auc_score  # a second to import, and only this function needs it
 

@@ -25,11 +25,11 @@ from lib.metrics.estimators import (
 from lib.metrics.validation import numbers, whole_numbers
 
 MARGIN = 1e-12
-"""A base curve is above another one when it exceeds it by more than this."""
+"""Values that differ by no more than this are equal: rounding must not decide a comparison."""
 
 
 class Scalability(NamedTuple):
-    """What extra attempts buy: `A` in units of budget, `S` as a share of the room above pass@1."""
+    """What extra attempts gain: `A` in units of budget, `S` as a share of the room above pass@1."""
 
     A: NDArray[np.float64]
     S: NDArray[np.float64]
@@ -42,8 +42,8 @@ def scalability(curve: ArrayLike, K: ArrayLike) -> Scalability:
     S(K) = A(K) / [(K - 1) (1 - pass@1)]
 
     curve: [..., budgets], pass@k for k = 1, 2, ...; K: one budget or [Ks], at most len(curve).
-    Returns A and S, [...] or [..., Ks]. S is NaN where it is 0/0: pass@1 = 1 leaves nothing to
-    gain, and K = 1 allows no second attempt.
+    Returns A and S, [...] or [..., Ks]. S is NaN where it is 0/0: if pass@1 = 1, which leaves
+    nothing to gain, and for K = 1, which allows no second attempt.
 
     >>> A, S = scalability([0.5, 0.75, 0.875], 3)   # a fair coin as the only task
     >>> float(A), float(S)
@@ -64,12 +64,12 @@ def scalability(curve: ArrayLike, K: ArrayLike) -> Scalability:
 def crossover(base: ArrayLike, post: ArrayLike):
     """The smallest budget from which the base curve stays above the post-trained one.
 
-    base, post: [..., K] coverage for k = 1..K. Returns [...] floats: k*, or inf for none within K.
+    base, post: [..., K] coverage for k = 1..K. Returns [...] floats: k*, or inf if there is none.
 
     >>> float(crossover([0.1, 0.4, 0.6], [0.3, 0.4, 0.5])), float(crossover([0.1], [0.3]))
     (3.0, inf)
     """
-    base, post = (np.atleast_1d(numbers(one, w)) for one, w in ((base, "base"), (post, "post")))
+    base, post = np.atleast_1d(numbers(base, "base")), np.atleast_1d(numbers(post, "post"))
     if base.shape[-1] != post.shape[-1] or np.isnan(base).any() or np.isnan(post).any():
         raise ValueError(
             f"base {base.shape} and post {post.shape}: expected coverage at the same budgets, "
@@ -82,7 +82,7 @@ def crossover(base: ArrayLike, post: ArrayLike):
 
 
 class Crossover(NamedTuple):
-    """Where the base overtakes (inf: nowhere within K), and the share of resamples that cross."""
+    """The budget from which the base leads, inf for none, and the share of resamples with one."""
 
     value: float
     low: float
@@ -92,16 +92,16 @@ class Crossover(NamedTuple):
 
 @dataclass(frozen=True)
 class SharpeningTax:
-    """What one comparison says, every `Band` over budgets k = 1..K.
+    """The results of one comparison; every `Band` is over budgets k = 1..K.
 
-    tax_A, tax_S: X_base - X_post for X in {A, S}; positive means paid.
+    tax_A, tax_S: X_base - X_post for X in {A, S}; positive if post-training paid a tax.
     gap: pass@k_base - pass@k_post, the coverage the post-trained arm lacks.
     paired: whether both arms were resampled with the same draw of tasks.
-    polarisation: the chance that k rollouts of a task all end alike, 1 - pass@k + pass^k, post
-        minus base; at k = n it is the share of tasks that never or always succeeded.
+    polarisation: the chance that k rollouts of a task all fail or all pass, 1 - pass@k + pass^k,
+        post minus base; at k = n, from the shares of tasks that never or always succeeded.
     samples: replicates of tax_A, tax_S, gap, polarisation [n_boot, K] and crossover [n_boot], for
         claims that pool comparisons.
-    notes: what a reader must know: undefined values with their reason, unpaired resampling.
+    notes: what a reader must know, such as why a value is undefined, or unpaired resampling.
     """
 
     K: int
@@ -134,13 +134,16 @@ def sharpening_tax(
     """Tax_X(k) = X_base(k) - X_post(k), coverage gap and crossover for all k <= K, with intervals.
 
     base, post: counts of both arms (`Counts`, or tuples (c, n)) over the *same tasks in the same
-    order*; `outcomes.comparisons` aligns them. 95 % percentile intervals come from a paired task
-    bootstrap: one draw of tasks, with replacement, serves both arms and every budget; the draws
-    depend on the generator and the number of tasks only. Where an arm is a histogram the arms are
-    resampled independently, and `paired` and `notes` say so: the rows of a histogram are drawn as
-    often as their tasks would be (a multinomial draw). n_boot = 0, and fewer than ten tasks,
-    give NaN intervals. Raises ValueError for K above the rollouts of any task, for arms of
-    different length or different names of tasks, and for a handful of resamples.
+    order*; `outcomes.comparisons` aligns them.
+
+    95 % percentile intervals come from a paired task bootstrap: each draw of tasks, with
+    replacement, serves both arms and every budget, and depends on the generator and the number of
+    tasks alone. If an arm is a histogram, the arms are resampled independently, the rows of a
+    histogram as often as their tasks would be (a multinomial draw); `paired` and `notes` say so.
+    Intervals are NaN for n_boot = 0 and for fewer than ten tasks.
+
+    Raises ValueError if K exceeds the rollouts of a task, if the arms differ in the number or the
+    names of their tasks, and for 1 to 39 resamples.
     """
     rng = np.random.default_rng(rng)
     base, post = Counts(*base), Counts(*post)
@@ -148,13 +151,13 @@ def sharpening_tax(
     if paired and np.shape(base.c) != np.shape(post.c):
         raise ValueError(
             f"{np.size(base.c)} tasks in the base and {np.size(post.c)} in the post-trained arm: "
-            "paired arms need the same tasks in the same order: lib.outcomes.align pairs them."
+            "expected the same tasks in the same order. Pair the arms with lib.outcomes.align."
         )
     named = paired and base.names is not None and post.names is not None
     if named and list(base.names) != list(post.names):
         raise ValueError(
-            "the arms name their tasks differently, or in another order; lib.outcomes.align pairs "
-            "them by name."
+            "the arms name their tasks differently, or in another order: expected the same names. "
+            "Pair the arms with lib.outcomes.align."
         )
     n_boot = checked_resamples(n_boot)
     K = _checked_largest(K, base, post)
@@ -213,9 +216,9 @@ def _tasks_of(cell) -> int:
 
 
 def _checked_largest(K, base, post) -> int:
-    """K as a number, or an error that names the arm and what both arms allow."""
+    """K as an int. Raises ValueError naming the arm that does not allow it."""
     if np.ndim(K):
-        raise ValueError(f"K = {K}: expected one budget; the result holds all k up to it.")
+        raise ValueError(f"K = {K}: expected a single budget; the result holds all k up to it.")
     for arm, cell in (("base", base), ("post-trained", post)):
         c, n = checked_counts(cell.c, cell.n, cell.names)
         try:

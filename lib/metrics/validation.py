@@ -1,4 +1,4 @@
-"""What the metrics ask of their arguments; a ValueError names the argument that is not so."""
+"""Checks of the metrics' arguments; a ValueError names the argument and its value."""
 
 import reprlib
 
@@ -7,18 +7,19 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
-    """Values as floats, in their shape; None and NaN are NaN, text is no number."""
+    """Values as floats, in their shape; None becomes NaN. Raises ValueError for text."""
     try:
         array = np.asarray(values)
-        text = array.dtype.kind == "O" and any(isinstance(one, str) for one in array.flat)
+        text = array.dtype.kind == "O" and any(isinstance(value, str) for value in array.flat)
         if array.dtype.kind in "biufO" and not text:
             return array.astype(float)
-    except (TypeError, ValueError):  # rows of unequal length, or what is no number, such as a date
+    except (TypeError, ValueError):  # rows of unequal length, or values such as dates
         pass
     raise ValueError(f"{what}: expected numbers, got {reprlib.repr(_plain(values))}")
 
 
 def whole_numbers(values: ArrayLike, what: str) -> NDArray[np.int64]:
+    """Values as whole numbers, in their shape. Raises ValueError for masked and other values."""
     if np.ma.is_masked(values):
         raise ValueError(f"{what}: some are masked; leave those tasks out first.")
     try:
@@ -37,33 +38,33 @@ def whole_numbers(values: ArrayLike, what: str) -> NDArray[np.int64]:
 
 
 def one_number(value, what: str) -> int:
-    """A whole number of at least 1."""
-    found = whole_numbers(value, what)
-    if found.ndim or found < 1:
+    """The value as a whole number of at least 1."""
+    number = whole_numbers(value, what)
+    if number.ndim or number < 1:
         raise ValueError(f"{what} = {_plain(value)}: expected one whole number, at least 1.")
-    return int(found)
+    return int(number)
 
 
 def together(**arrays: NDArray) -> list[NDArray]:
-    """The arrays in one shape, in which they can be computed with each other."""
+    """The arrays, broadcast to one shape."""
     try:
         return np.broadcast_arrays(*arrays.values())
     except ValueError as error:
         raise ValueError(
-            f"{_shapes(arrays)}: expected as many in each, or a single number"
+            f"{shapes_of(arrays)}: expected as many in each, or a single number"
         ) from error
 
 
 def one_each(of: str, **columns: NDArray) -> None:
-    """Refuse columns that are not all [of] and of one length."""
+    """Raise ValueError unless all columns are one-dimensional and of one length, [of]."""
     if len({column.shape for column in columns.values()}) > 1 or any(
         column.ndim != 1 for column in columns.values()
     ):
-        raise ValueError(f"{_shapes(columns)}: expected one for each of the {of}, [{of}]")
+        raise ValueError(f"{shapes_of(columns)}: expected one for each of the {of}, [{of}]")
 
 
 def labels(values: ArrayLike, what: str, count: int, of: str = "attempts"):
-    """The distinct labels in ascending order, and of each of `count` things the number of its."""
+    """The distinct labels in ascending order, and the number of the label of each item, [count]."""
     array = np.asarray(values)
     if array.shape != (count,):
         raise ValueError(f"{what} {array.shape} of {count} {of}: expected one for each")
@@ -80,33 +81,34 @@ def labels(values: ArrayLike, what: str, count: int, of: str = "attempts"):
 
 
 def attempts(scores: ArrayLike, passed: ArrayLike) -> tuple[NDArray, NDArray]:
-    """Scores and outcomes as floats, [attempts] each; what is missing is an error that says so."""
+    """Scores and outcomes as floats, [attempts] each. Raises ValueError if one is missing."""
     scores, passed = numbers(scores, "scores"), _outcomes(passed)
     one_each("attempts", scores=scores, passed=passed)
     if np.isnan(scores).any():
         raise ValueError(
-            f"{np.isnan(scores).sum()} of {len(scores)} attempts have no score (NaN), and cannot "
-            "be ranked: leave them out, and report how many"
+            f"{np.isnan(scores).sum()} of {len(scores)} attempts have no score (NaN) and cannot be "
+            "ranked: leave them out, and report how many"
         )
     return scores, passed
 
 
 def _outcomes(passed) -> NDArray[np.float64]:
     try:
-        found = numbers(passed, "passed")
+        outcomes = numbers(passed, "passed")
     except ValueError:
-        found = np.array(np.nan)
-    if not np.isin(found, (0, 1)).all():
+        outcomes = np.array(np.nan)
+    if not np.isin(outcomes, (0, 1)).all():
         raise ValueError(
             f"passed = {reprlib.repr(_plain(passed))}: expected true or false; leave attempts with "
             "a missing outcome out."
         )
-    return found
+    return outcomes
 
 
 def _plain(values):
     return values.tolist() if isinstance(values, np.ndarray | np.generic) else values
 
 
-def _shapes(arrays) -> str:
+def shapes_of(arrays) -> str:
+    """Names and shapes of arrays, for messages."""
     return ", ".join(f"{name} {array.shape}" for name, array in arrays.items())

@@ -22,5 +22,5 @@ def test_a_lead_over_another_prediction_meets_the_same_resamples():
     lead = metrics.attribution_lead([0] * 100, other, actual, n_boot=500)
     assert lead.value == 0.5
     assert 0.35 < lead.low < lead.high < 0.65
-    with pytest.warns(UserWarning, match="both name a step of no trajectory"):
+    with pytest.warns(UserWarning, match="no trajectory has both"):
         assert np.isnan(metrics.attribution_lead([None], [0], [0]).value)

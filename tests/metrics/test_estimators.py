@@ -102,7 +102,7 @@ def test_rates_and_text_are_refused_as_counts(c):
 
 @pytest.mark.parametrize("k", [0, -1, []])
 def test_budgets_start_at_one(k):
-    with pytest.raises(ValueError, match="expected whole numbers of at least 1"):
+    with pytest.raises(ValueError, match="expected a whole number of at least 1"):
         pass_at_k(1, 4, k)
 
 

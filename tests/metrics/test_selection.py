@@ -17,7 +17,7 @@ from lib.metrics import (
     pass_hat_k,
     predict_step,
     selection,
-    share_cashed_in,
+    share_of_gain,
     spearman,
     spearman_band,
 )
@@ -135,7 +135,7 @@ def test_the_oracle_cashes_in_everything():
 
 
 def test_nothing_to_gain_is_nan():
-    assert np.isnan(share_cashed_in(0.4, 0.4, 0.4))
+    assert np.isnan(share_of_gain(0.4, 0.4, 0.4))
 
 
 # ------------------------------------------------------------------------- AUROC and Spearman

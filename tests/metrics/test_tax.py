@@ -164,7 +164,7 @@ def test_tasks_of_other_names_are_not_paired_by_position():
 
 
 def test_one_largest_budget_is_asked_for():
-    with pytest.raises(ValueError, match="expected one budget"):
+    with pytest.raises(ValueError, match="expected a single budget"):
         sharpening_tax(([1], [4]), ([1], [4]), [2, 4])
 
 
@@ -191,7 +191,7 @@ def test_splits_are_hypergeometric():
 
 
 def test_a_split_leaves_something_to_validate():
-    with pytest.raises(ValueError, match="fewer than the 8 rollouts of the shortest task"):
+    with pytest.raises(ValueError, match="fewer than 8, the fewest rollouts of a task"):
         split_rollouts([1, 2], [16, 8], 8, np.random.default_rng(0))
 
 
