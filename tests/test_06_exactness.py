@@ -1,4 +1,4 @@
-"""The lake of notebook 06: its table is what is played, and the policy is read off whole."""
+"""Artifact 06: the table of the lake is the MDP that is played, and holds the whole policy."""
 
 import numpy as np
 import pandas as pd
@@ -10,51 +10,59 @@ from lib.lab.evaluation import open_policy
 from lib.rollouts.policies.protocol import Context
 from lib.trajectories.schema import Message
 
-WORLD = fading_lake.FadingLake()
+LAKE = fading_lake.FadingLake()
 
 
-def say(plan_number):
-    call = fading_lake.move_call(fading_lake.PLANS[plan_number], WORLD.tool)
+def reply(plan_number):
+    call = fading_lake.move_call(fading_lake.PLANS[plan_number], LAKE.tool)
     return Message("assistant", "", (call,) if call.arguments else ())
 
 
-def test_the_table_is_the_world_that_is_played():
-    task, action = WORLD.tasks()[0], fading_lake.PLANS.index((3, 1))
-    start = WORLD.level(task).start
-    counts = np.zeros(len(WORLD.whole.seen))
+def test_the_table_is_the_environment_that_is_played():
+    task, action = LAKE.tasks()[0], fading_lake.PLANS.index((3, 1))
+    start = LAKE.level(task).start
+    counts = np.zeros(len(LAKE.whole.seen))
     for attempt in range(4000):
-        episode = WORLD.reset(task, attempt)
-        episode.step(say(action))
+        episode = LAKE.reset(task, attempt)
+        episode.step(reply(action))
         counts[episode.state] += 1
-    chances = WORLD.table().transition[start, action]
+    chances = LAKE.table().transition[start, action]
     assert np.abs(counts / 4000 - chances).max() < 0.03
     assert (counts[chances == 0] == 0).all()
 
 
 def test_an_episode_fades_with_the_discount():
-    task = WORLD.tasks()[0]
+    task = LAKE.tasks()[0]
     faded = 0
     for attempt in range(2000):
-        episode = WORLD.reset(task, attempt)
-        episode.step(say(0))
+        episode = LAKE.reset(task, attempt)
+        episode.step(reply(0))
         faded += episode.done
-    assert faded / 2000 == pytest.approx(1 - WORLD.gamma, abs=0.02)
+    assert faded / 2000 == pytest.approx(1 - LAKE.gamma, abs=0.02)
 
 
 def test_every_free_cell_is_a_start():
-    starts = [WORLD.level(task).start for task in WORLD.tasks()]
-    assert starts == [s for s, end in enumerate(WORLD.whole.ends) if end is None]
+    starts = [LAKE.level(task).start for task in LAKE.tasks()]
+    assert starts == [s for s, end in enumerate(LAKE.whole.ends) if end is None]
 
 
 def test_a_glance_sees_the_last_observation_alone():
-    said = (Message("user", "first"), Message("assistant", "[ move up ]"), Message("tool", "last"))
-    assert fading_lake.Glance().prompt(Context("", (), said)).split() == ["<start>", "last", ">"]
+    messages = (
+        Message("user", "first"),
+        Message("assistant", "[ move up ]"),
+        Message("tool", "last"),
+    )
+    assert fading_lake.Glance().prompt(Context("", (), messages)).split() == [
+        "<start>",
+        "last",
+        ">",
+    ]
 
 
 def test_the_chances_of_a_policy_sum_to_one():
-    folder = plan.DATA / "models" / plan.Lake.base.name
+    folder = plan.LAB.kept_folder(plan.Lake.base)
     policy = open_policy(folder, "frozenlake", 1.0)
-    chances = np.exp(fading_lake.log_chances(policy.engine.model, policy.engine.tokenizer, WORLD))
+    chances = np.exp(fading_lake.log_policy(policy.engine.model, policy.engine.tokenizer, LAKE))
     assert chances.shape == (25, 21)
     assert chances.sum(1) == pytest.approx(1)
     assert (chances[:, 1:].sum(1) > 0.3).all()
@@ -62,33 +70,43 @@ def test_the_chances_of_a_policy_sum_to_one():
 
 def test_a_policy_that_is_the_optimum_lies_on_the_line():
     rng = np.random.default_rng(0)
-    table, beta = WORLD.table(), 0.2
+    table, beta = LAKE.table(), 0.2
     reference = np.log(rng.dirichlet(np.ones(21), size=25))
     best = tabular_mdp.soft_value_iteration(table, reference, beta)
     rows = [(0, np.nan, reference), (9, beta, best.log_policy)]
-    made = pd.concat([fading_lake._tabulated(*row) for row in rows], ignore_index=True)
-    found = exactness.points(made, WORLD, step=9)
+    made = pd.concat([fading_lake.tabulate(*row) for row in rows], ignore_index=True)
+    found = exactness.points(made, LAKE, step=9)
     assert np.abs(found["advantage"] - found["ratio"]).max() < 1e-9
-    assert exactness.beside_exact(made, WORLD)["correlation"].iloc[0] == pytest.approx(1)
+    assert exactness.beside_exact(made, LAKE)["correlation"].iloc[0] == pytest.approx(1)
 
 
-def test_an_optimiser_that_did_not_converge_is_told_from_an_identity_that_fails():
-    table = WORLD.table()
+def test_an_optimiser_that_did_not_converge_is_distinguished_from_an_identity_that_fails():
+    table = LAKE.table()
     reference = np.log(np.random.default_rng(0).dirichlet(np.ones(21), size=25))
     best = tabular_mdp.soft_value_iteration(table, reference, 0.2)
     half_way = tabular_mdp.evaluate(table, reference, reference, 0.2)
     found = exactness.identity(table, {"a": best, "b": half_way}, reference, 0.2)
     assert found["holds"].to_list() == found["converged"].to_list() == [True, False]
-    said = exactness.identity_in_words(found)
-    assert "By a it holds to 1e-12." in said
-    assert "The b did not converge" in said
-    assert "agree" not in said
+    text = exactness.identity_in_words(found)
+    assert "By a it holds to 1e-12." in text
+    assert "The b did not converge" in text
+    assert "agree" not in text
 
 
-def test_the_trained_correlation_is_said_in_words():
+def test_the_trained_correlation_is_put_in_words():
     row = {"step": 9, "correlation": 0.5, "states above 0": "3 of 4"}
-    said = exactness.beside_in_words(pd.DataFrame([row]))
-    assert said.endswith("at 0.50 over all states and replies, and positively in 3 of 4 states.")
+    text = exactness.beside_in_words(pd.DataFrame([row]))
+    assert text.endswith("at 0.50 over all states and replies, and positively in 3 of 4 states.")
+
+
+def test_the_reward_is_recovered_without_slips_and_on_ice_on_average_only():
+    board, moves = LAKE.whole, [[move] for move in range(4)]
+    reference = np.full((len(board.ends), 4), np.log(0.25))
+    tables = [tabular_mdp.from_level(board, slip, 0.9, moves) for slip in (0.0, 0.2)]
+    exact, icy = (exactness.recovered_rewards(table, reference, beta=0.2) for table in tables)
+    assert np.abs(exact.error).max() < 1e-10
+    assert np.abs(icy.error).max() > 0.1
+    assert icy.on_average < 1e-10
 
 
 def test_weights_of_one_change_nothing():

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,12 @@ from lib.envs import tabular_mdp
 from lib.lab import fading_lake, plan
 
 ERROR, SLOPE = 1e-10, 1e-12
-"""Below which the identity holds, and an optimiser of a return up to 1 has arrived."""
+"""Errors below the first mean that the identity holds; a slope below the second, that an optimiser
+of a return up to 1 has converged."""
 
 
 def read_or_train(source: str) -> pd.DataFrame:
-    """The policies that `fading_lake.run` tabulates: "lab" reads the lab's, "live" trains anew."""
+    """The table of `fading_lake.run`: "lab" reads that of the lab, "live" trains here and now."""
     if source == "lab":
         path = plan.DATA / "lake.parquet"
         if not path.exists():
@@ -24,9 +26,7 @@ def read_or_train(source: str) -> pd.DataFrame:
     if source != "live":
         raise ValueError(f"source is {source!r}: expected lab or live")
     with tempfile.TemporaryDirectory() as folder:
-        return fading_lake.run(
-            plan.DATA / "models" / plan.Lake.base.name, Path(folder), steps=(30,)
-        )
+        return fading_lake.run(plan.LAB.kept_folder(plan.Lake.base), Path(folder), steps=(30,))
 
 
 def identity(
@@ -35,68 +35,94 @@ def identity(
     log_reference: np.ndarray,
     beta: float,
 ) -> pd.DataFrame:
-    """How far each optimum keeps to the identity, a row a way: `error`, `slope`, `apart`, `holds`.
+    """How far each optimum keeps to the identity, a row for each way to find it.
 
-    error: the largest |log ratio - advantage|.  slope: the largest of the return's gradient, which
-    tells an optimiser that has not arrived (`converged`, `SLOPE`) from an identity that fails.
+    ways: name -> the optimum that it found.  log_reference: [s, a].  Columns:
+    error: the largest |log ratio - advantage|.  holds: whether it is below `ERROR`.
+    slope: the largest component of the return's gradient.  converged: whether it is below `SLOPE`;
+    an optimiser that has not converged says nothing of the identity.
     apart: the largest difference of V from that of the first way.
     """
     live, first = ~table.ends, next(iter(ways.values()))
     rows = {}
-    for name, found in ways.items():
-        ratio = tabular_mdp.log_ratio(found, log_reference, beta)
-        slope = np.abs(tabular_mdp.gradient(table, found, log_reference, beta)).max()
+    for name, optimum in ways.items():
+        ratio = tabular_mdp.log_ratio(optimum, log_reference, beta)
+        slope = np.abs(tabular_mdp.gradient(table, optimum, log_reference, beta)).max()
         rows[name] = {
-            "error": np.abs(ratio - tabular_mdp.advantage(found))[live].max(),
+            "error": np.abs(ratio - tabular_mdp.advantage(optimum))[live].max(),
             "slope": slope,
-            "apart": np.abs(found.V - first.V).max(),
+            "apart": np.abs(optimum.V - first.V).max(),
             "converged": slope < SLOPE,
         }
-    found = pd.DataFrame.from_dict(rows, orient="index")
-    return found.assign(holds=found["error"] < ERROR)
+    checks = pd.DataFrame.from_dict(rows, orient="index")
+    return checks.assign(holds=checks["error"] < ERROR)
 
 
-def identity_in_words(found: pd.DataFrame) -> str:
+def identity_in_words(checks: pd.DataFrame) -> str:
     """What a table of `identity` says."""
-    said = []
-    for way, row in found.iterrows():
+    sentences = []
+    for way, row in checks.iterrows():
         if row["holds"] and row["converged"]:
-            said.append(f"By {way} it holds to {_power(row['error'])}.")
+            sentences.append(f"By {way} it holds to {_power(row['error'])}.")
         elif row["converged"]:
-            said.append(f"By {way} it does not hold: an error of {row['error']:.2g}.")
+            sentences.append(f"By {way} it does not hold: an error of {row['error']:.2g}.")
         else:
-            said.append(
+            sentences.append(
                 f"The {way} did not converge (a slope of {row['slope']:.2g} is left), so that its "
                 f"error of {row['error']:.2g} says nothing of the identity."
             )
-    if found["converged"].all():
-        said.append(f"The values of both agree to {_power(found['apart'].max())}.")
-    return " ".join(said)
+    if checks["converged"].all():
+        sentences.append(f"The values of both agree to {_power(checks['apart'].max())}.")
+    return " ".join(sentences)
 
 
-def shown_identity(found: pd.DataFrame) -> pd.DataFrame:
-    """A table of `identity` with the power of ten that each number is below: the rest is noise."""
-    numbers = found[["error", "slope", "apart"]].map(_power)
-    return numbers.assign(converged=found["converged"], holds=found["holds"])
+def shown_identity(checks: pd.DataFrame) -> pd.DataFrame:
+    """A table of `identity` with numbers rounded up to a power of ten: the digits are noise."""
+    numbers = checks[["error", "slope", "apart"]].map(_power)
+    return numbers.assign(converged=checks["converged"], holds=checks["holds"])
 
 
 def _power(number: float) -> str:
-    """The power of ten that a number is not above, from 1e-12 on."""
+    """A number rounded up to a power of ten, 1e-12 at least."""
     return f"{10.0 ** np.ceil(np.log10(max(number, 1e-12))):.0e}"
 
 
-def points(trained: pd.DataFrame, world: fading_lake.FadingLake, step: int) -> pd.DataFrame:
+class Recovered(NamedTuple):
+    """Errors of rewards recovered from one transition, over all transitions that may happen.
+
+    error, chance: [transitions], the chance being that of the next state given state and action.
+    on_average: the largest |error| of a state and action in expectation over the next state.
+    """
+
+    error: np.ndarray
+    chance: np.ndarray
+    on_average: float
+
+
+def recovered_rewards(mdp: tabular_mdp.Table, log_reference: np.ndarray, beta: float) -> Recovered:
+    """The reward that log ratio and values of the optimum give for one transition, minus the true.
+
+    r = A(s, a) + V(s) - gamma V(s'), with beta log(pi* / ref) as A.  log_reference: [s, a].
+    """
+    optimum = tabular_mdp.soft_value_iteration(mdp, log_reference, beta)
+    error = tabular_mdp.recovered_reward(mdp, optimum, log_reference, beta) - mdp.reward
+    happens = (mdp.transition > 0) & ~mdp.ends[:, None, None]
+    on_average = (mdp.transition * error).sum(-1)[~mdp.ends]
+    return Recovered(error[happens], mdp.transition[happens], np.abs(on_average).max())
+
+
+def points(trained: pd.DataFrame, lake: fading_lake.FadingLake, step: int) -> pd.DataFrame:
     """Every state and action: `advantage` of the exact optimum, `ratio` of the policy after `step`.
 
-    The optimum is that of the base as reference and of the beta of that step. `chance` is how often
-    the base takes the action there. States that end are left out.
+    The optimum is that for the base as reference and for the beta of that step. `chance` is the
+    base's probability of the action. States that end an episode are left out.
     """
     reference = _policy(trained, 0)
     rows = trained[trained["step"] == step]
-    beta, table = float(rows["beta"].iloc[0]), world.table()
+    beta, table = float(rows["beta"].iloc[0]), lake.table()
     exact = tabular_mdp.soft_value_iteration(table, reference, beta)
     states, actions = np.indices(reference.shape)
-    found = pd.DataFrame(
+    pairs = pd.DataFrame(
         {
             "state": states.ravel(),
             "action": actions.ravel(),
@@ -105,34 +131,37 @@ def points(trained: pd.DataFrame, world: fading_lake.FadingLake, step: int) -> p
             "chance": np.exp(reference).ravel(),
         }
     )
-    return found[~table.ends[found["state"]]].reset_index(drop=True)
+    return pairs[~table.ends[pairs["state"]]].reset_index(drop=True)
 
 
-def by_state(trained: pd.DataFrame, world: fading_lake.FadingLake, step: int) -> np.ndarray:
-    """Correlation of ratio and advantage over the actions of each state, NaN where it is over."""
-    found = np.full(len(world.whole.ends), np.nan)
-    for state, rows in points(trained, world, step).groupby("state"):
-        found[state] = np.corrcoef(rows["advantage"], rows["ratio"])[0, 1]
-    return found
+def by_state(trained: pd.DataFrame, lake: fading_lake.FadingLake, step: int) -> np.ndarray:
+    """Correlation of ratio and advantage over the actions of each state, [states].
+
+    NaN in states that end an episode.
+    """
+    correlations = np.full(len(lake.whole.ends), np.nan)
+    for state, rows in points(trained, lake, step).groupby("state"):
+        correlations[state] = np.corrcoef(rows["advantage"], rows["ratio"])[0, 1]
+    return correlations
 
 
-def beside_exact(trained: pd.DataFrame, world: fading_lake.FadingLake) -> pd.DataFrame:
-    """How far the trained log ratio follows the exact advantage, a row a tabulated step.
+def beside_exact(trained: pd.DataFrame, lake: fading_lake.FadingLake) -> pd.DataFrame:
+    """How well the trained log ratio follows the exact advantage, a row a tabulated step.
 
-    Pearson's correlation throughout: `correlation` is over all states and actions, `weighted` by
-    the base's chances. A state in which it is undefined is not counted.
+    Pearson's correlation throughout: `correlation` over all states and actions, `weighted` with the
+    base's probabilities as weights. States in which it is undefined are not counted.
     """
     rows = []
     for step in sorted(set(trained["step"]) - {0}):
-        found, states = points(trained, world, step), by_state(trained, world, step)
+        pairs, states = points(trained, lake, step), by_state(trained, lake, step)
         states = states[~np.isnan(states)]
         rows.append(
             {
                 "step": step,
                 "beta": trained.loc[trained["step"] == step, "beta"].iloc[0],
-                "correlation": np.corrcoef(found["advantage"], found["ratio"])[0, 1],
+                "correlation": np.corrcoef(pairs["advantage"], pairs["ratio"])[0, 1],
                 "weighted": weighted_correlation(
-                    found["advantage"], found["ratio"], found["chance"]
+                    pairs["advantage"], pairs["ratio"], pairs["chance"]
                 ),
                 "by state, median": np.median(states),
                 "states above 0": f"{(states > 0).sum()} of {len(states)}",
@@ -159,7 +188,7 @@ def weighted_correlation(x, y, weights) -> float:
 
 
 def _policy(trained: pd.DataFrame, step: int) -> np.ndarray:
-    """Log-probs of a step, [s, a], each state's summing to one."""
+    """Log-probs of the policy after a step, [s, a]; the probabilities of a state sum to 1."""
     rows = trained[trained["step"] == step].sort_values(["state", "action"])
-    found = rows["log_policy"].to_numpy().reshape(-1, len(fading_lake.PLANS))
-    return found - np.logaddexp.reduce(found, axis=1, keepdims=True)
+    log_policy = rows["log_policy"].to_numpy().reshape(-1, len(fading_lake.PLANS))
+    return log_policy - np.logaddexp.reduce(log_policy, axis=1, keepdims=True)

@@ -1,7 +1,8 @@
-"""One icy level on which a trained policy can be set beside the exact optimum.
+"""One icy level on which a trained policy can be compared with the exact optimum.
 
 A policy that sees the present observation alone, and an episode that may end after every reply,
-make a stationary MDP of 25 states; an action is a whole reply, its log-prob the sum of its tokens'.
+make a stationary MDP of 25 states. An action is a whole reply, whose log-prob is the sum of those
+of its tokens.
 """
 
 import itertools
@@ -27,14 +28,17 @@ PLANS: list[tuple[int, ...]] = [
 
 
 class FadingLake(FrozenLake):
-    """One level with a task for each cell to start from; after a reply it ends with 1 - gamma."""
+    """One level, a task for each cell to start from.
+
+    After each reply an episode ends with probability 1 - gamma.
+    """
 
     name = "fadinglake"
 
     def __init__(self, task: str = "frozenlake-train-00000", gamma: float = 0.9):
         super().__init__("train", 1, turns=200)
         self.gamma = gamma
-        self.whole = FrozenLake().level(task)  # `level` gives it with a task's own start
+        self.whole = FrozenLake().level(task)  # `level(task)` has the start of that task
         self.settings |= {"level": task, "gamma": gamma}
 
     def tasks(self) -> list[str]:
@@ -47,7 +51,7 @@ class FadingLake(FrozenLake):
         return Fading(self, task, attempt)
 
     def table(self) -> tabular_mdp.Table:
-        """The MDP that a policy of `Glance` meets here."""
+        """The MDP that a policy with the prompt format `Glance` acts in."""
         return tabular_mdp.from_level(self.whole, self.slip, self.gamma, PLANS)
 
 
@@ -59,16 +63,16 @@ class Fading(GridEpisode):
         self.fading = random.Random(f"{task}/{attempt}/fading")
 
     def step(self, reply):
-        said = super().step(reply)
+        messages = super().step(reply)
         if not self.done and self.fading.random() >= self.environment.gamma:
             self.outcome = Outcome(False, "faded", {"turns": self.turn, "moves": self.made})
             return ()
-        return said
+        return messages
 
 
 @dataclass(frozen=True)
 class Glance(WordLanguage):
-    """The lab's prompt format, but only the last observation is told."""
+    """The lab's prompt format with the last observation alone."""
 
     @property
     def settings(self):
@@ -82,13 +86,13 @@ def _glance(observation: str) -> str:
     return f"{START} {observation} {TURN} "
 
 
-def log_chances(model, tokenizer, world: FadingLake) -> np.ndarray:
-    """Log-probability of every action in every state, [s, a], at temperature 1."""
+def log_policy(model, tokenizer, lake: FadingLake) -> np.ndarray:
+    """Log-probs of every action in every state, [s, a], at temperature 1."""
     import torch
 
-    calls = [write_calls([move_call(plan, world.tool)]) for plan in PLANS[1:]]
-    found = np.zeros((len(world.whole.seen), len(PLANS)))
-    for state, observation in enumerate(world.whole.seen):
+    calls = [write_calls([move_call(plan, lake.tool)]) for plan in PLANS[1:]]
+    log_probs = np.zeros((len(lake.whole.seen), len(PLANS)))
+    for state, observation in enumerate(lake.whole.seen):
         start = tokenizer(_glance(observation), add_special_tokens=False)["input_ids"]
         replies = [
             tokenizer(f"{call} {END}", add_special_tokens=False)["input_ids"] for call in calls
@@ -99,15 +103,15 @@ def log_chances(model, tokenizer, world: FadingLake) -> np.ndarray:
             with torch.no_grad():
                 logits = model(ids[:, :-1]).logits[:, len(start) - 1 :].double()
             picked = logits.log_softmax(-1).gather(2, ids[:, len(start) :, None])
-            found[state, [i + 1 for i in chosen]] = picked.sum((1, 2)).numpy()
-        found[state, 0] = np.log(max(1 - np.exp(found[state, 1:]).sum(), 1e-12))
-    return found
+            log_probs[state, [i + 1 for i in chosen]] = picked.sum((1, 2)).numpy()
+        log_probs[state, 0] = np.log(max(1 - np.exp(log_probs[state, 1:]).sum(), 1e-12))
+    return log_probs
 
 
 def run(
     base: Path, out: Path, *, steps: Sequence[int] = (50, 200), kl_weight: float = 0.3
 ) -> pd.DataFrame:
-    """Train by GRPO with a KL to the base, and tabulate the policy after each of `steps`.
+    """Train by GRPO with a KL to the base; tabulate the base, and the policy after each of `steps`.
 
     Columns: `step` (0 is the base), `state`, `action` (its number in `PLANS`), `log_policy`, and
     `beta`: the weight of the KL in units of the return, kl_weight times the mean standard deviation
@@ -116,9 +120,9 @@ def run(
     from lib.generation import load
     from lib.training import FixedTemperature, defaults, train_policy
 
-    world = FadingLake()
+    lake = FadingLake()
     model, tokenizer = load(base)
-    rows = [_tabulated(0, np.nan, log_chances(model, tokenizer, world))]
+    rows = [tabulate(0, np.nan, log_policy(model, tokenizer, lake))]
     for last in steps:
         model, tokenizer = load(base)
         settings = defaults("grpo", steps=last, kl_weight=kl_weight, max_new_tokens=10)
@@ -126,8 +130,8 @@ def run(
             model,
             tokenizer,
             Glance(),
-            world,
-            world.tasks(),
+            lake,
+            lake.tasks(),
             settings,
             FixedTemperature(1.0),
             out / f"{last}",
@@ -135,11 +139,12 @@ def run(
         )
         rates = [g["successes"] / g["rollouts"] for line in log for g in line["groups"]]
         beta = kl_weight * np.mean([np.sqrt(r * (1 - r)) for r in rates if 0 < r < 1])
-        rows.append(_tabulated(last, beta, log_chances(model, tokenizer, world)))
+        rows.append(tabulate(last, beta, log_policy(model, tokenizer, lake)))
     return pd.concat(rows, ignore_index=True)
 
 
-def _tabulated(step, beta, log_policy) -> pd.DataFrame:
+def tabulate(step: int, beta: float, log_policy: np.ndarray) -> pd.DataFrame:
+    """Rows of the table of `run` for the policy after one step.  log_policy: [s, a]."""
     states, actions = np.indices(log_policy.shape)
     return pd.DataFrame(
         {
