@@ -1,6 +1,8 @@
 """Figures: saved the same way every time, and the picture of one comparison."""
 
+import re
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -31,7 +33,22 @@ def save_figure(figure: Figure, name: str, figures_dir: str | None) -> None:
     folder = ROOT / figures_dir
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / f"{name}.png", metadata={"Software": None})
-    figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    drawn = StringIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    text = numbered_clip_paths(drawn.getvalue())
+    (folder / f"{name}.svg").write_text(text, encoding="utf-8")
+
+
+def numbered_clip_paths(svg: str) -> str:
+    """An SVG whose clip paths are numbered: matplotlib names some after addresses in memory.
+
+    >>> numbered_clip_paths('<clipPath id="pa0"/><g clip-path="url(#pa0)"/>')
+    '<clipPath id="clip1"/><g clip-path="url(#clip1)"/>'
+    """
+    for number, name in enumerate(re.findall(r'<clipPath id="(\w+)"', svg), 1):
+        svg = svg.replace(f'<clipPath id="{name}"', f'<clipPath id="clip{number}"')
+        svg = svg.replace(f"url(#{name})", f"url(#clip{number})")
+    return svg
 
 
 def overview(studies: Sequence[claims.Study]) -> Figure:
