@@ -1,7 +1,9 @@
 """Rollouts of a lab model in its world, the model, its base, and their tokenizer."""
 
+import numpy as np
 import pytest
 
+from lib.advantage import read_stored, token_scores
 from lib.generation import load
 from lib.lab import plan
 from lib.lab.evaluation import open_policy
@@ -41,3 +43,17 @@ def rollouts(opened):
     keys = [RolloutKey(0, task, attempt) for task in world.tasks() for attempt in range(6)]
     found = roll_out(opened.start(keys), world, keys, "lab", "post")
     return sorted(found, key=lambda rollout: rollout.key)
+
+
+@pytest.fixture(scope="session")
+def whole(policy, reference, rollouts, tokenizer):
+    return token_scores(policy, reference, [read_stored(one, tokenizer, 256) for one in rollouts])
+
+
+def same(found, whole):
+    assert found.keys == whole.keys
+    assert found.passed == whole.passed
+    for name in ("steps", "messages", "missing", "counts", "tokens"):
+        assert getattr(found, name).tolist() == getattr(whole, name).tolist()
+    for name in ("policy", "policy_top", "reference"):
+        assert np.abs(getattr(found, name) - getattr(whole, name)).max() < 1e-4
