@@ -1,4 +1,7 @@
-"""`python -m lib readme`: the claims page and the front page's pictures, from what is committed."""
+"""`python -m lib readme`: the claims page and the front page's pictures, from what is committed.
+
+Run it after the notebooks: it reads their saved outputs and runs none of them.
+"""
 
 import sys
 from pathlib import Path
