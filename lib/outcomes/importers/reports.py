@@ -32,6 +32,7 @@ _OTHER_NAMES = {
 class ImportReport:
     """What was read, what was left out, and why.
 
+    model: the name of the model whose attempts these are, as the log has it; "" if it has none.
     missing: attempts without a score, by reason.  duplicates: rows that a later row replaced.
     skipped: rows or parts of the log that hold no attempt, by reason.
     untried: tasks without an attempt, by reason; they are not in the table, nor among `tasks`.
@@ -49,6 +50,7 @@ class ImportReport:
     format: str
     files: list[str] = field(default_factory=list)
     scorer: str = ""
+    model: str = ""
     tasks: int = 0
     attempts: int = 0
     scored: int = 0
@@ -95,6 +97,11 @@ class ImportReport:
             values = self.settings.setdefault(name, [])
             if number not in values:
                 values.append(number)
+
+    def name_model(self, name: object) -> None:
+        """Record the model by its name; ignore what is no text."""
+        if isinstance(name, str) and name.strip():
+            self.model = name.strip()
 
     def condition(self, name: str, scope: str, value: object) -> None:
         """Record what else affects scores; None if the log does not say."""
@@ -172,6 +179,8 @@ class ImportReport:
         ]
         if len(self.benchmarks) > 1:
             lines += [f"of {name}: {_counted(*of)}" for name, of in self.benchmarks.items()]
+        if self.model:
+            lines.append(f"model: {self.model}")
         if self.scorer:
             lines.append(f"scored by {self.scorer}")
         if self.threshold is not None:

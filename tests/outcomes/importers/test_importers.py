@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import random
 import struct
 import zipfile
@@ -595,6 +596,29 @@ def test_the_report_reads_any_log(base, post, tmp_path):
     text = comparison_report.compare(EXAMPLES / base, EXAMPLES / post, out=tmp_path).read_text()
     assert "**What was read: base**" in text
     assert "Tax_S(" in text
+
+
+@pytest.mark.parametrize(
+    ("log", "model"),
+    [
+        ("inspect/base.eval", "mockllm/model"),
+        ("lm_eval/base", "base"),
+        ("tau2/post.json", "post"),
+        ("bfcl/post", "post"),
+        ("verifiers/base", "base"),
+        ("base.jsonl", ""),
+    ],
+)
+def test_a_report_names_the_model_as_the_log_does(log, model):
+    report = load(log).report
+    assert report.model == model
+    assert (f"model: {model}" in report.lines()) == bool(model)
+
+
+def test_a_model_that_is_left_out_is_not_the_reports(tmp_path):
+    for model in ("first", "second"):
+        shutil.copytree(EXAMPLES / "lm_eval" / "base", tmp_path / model)
+    assert importers.load(tmp_path, model="second").report.model == "second"
 
 
 def test_unequal_settings_are_warned_of(tmp_path):

@@ -55,6 +55,7 @@ def read_bfcl(path: str | Path, *, model: str | None = None, **cell) -> Imported
             "holds `result` and `score`, or a folder of several such folders, one for each run."
         )
     model = choose(models, model, "model", "model", str(path))
+    report.name_model(model)
     for run in runs.values():
         for name in run.keys() - {model}:
             report.skipped[f"files of the model {name!r}"] += sum(map(len, run[name].values()))

@@ -31,6 +31,7 @@ def read_collection(path: str | Path, **cell) -> Imported:
     report = ImportReport("collection", sorted(map(str, path.glob(_PATTERN))))
     settings = manifest.settings(path)
     report.set({name: settings.get(f"policy.sampling.{name}") for name in _SAMPLING})
+    report.name_model(settings.get("policy.model", settings.get("policy.script")))
     for name, value in settings.items():
         if name == "max_turns" or name.startswith("environment."):
             report.condition(name, "", value)

@@ -241,6 +241,7 @@ def _unpacked(members, report):
 def _heading(header, report, path) -> str:
     """The task of a log, after its settings and status went to the report."""
     spec = get(header, "eval", (dict,), str(path))
+    report.name_model(spec.get("model"))
     report.set(get_object(spec, "model_generate_config", f"{path}, eval"))
     report.set(get_object(get_object(header, "plan", str(path)), "config", f"{path}, plan"))
     status = header.get("status", "started")

@@ -101,6 +101,7 @@ def _of_one_model(path, files, results, model, report) -> list[Path]:
     for file in files:
         if models[file] != model:
             report.skipped[f"files of the model {models[file]!r}"] += 1
+    report.name_model(model)
     kept = [file for file in files if models[file] == model]
     configs = [results[file].get("config") for file in kept]
     arguments = dict.fromkeys(str(c["model_args"]) for c in configs if _has(c, "model_args"))

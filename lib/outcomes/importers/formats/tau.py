@@ -59,6 +59,7 @@ def read_tau(path: str | Path, **cell) -> Imported:
     simulations = _listed(path, document, report)
     info = get(document, "info", (dict,), str(path))
     agent = get(info, "agent_info", (dict,), f"{path}, info")
+    report.name_model(agent.get("llm"))
     report.set(get_object(agent, "llm_args", f"{path}, agent_info"))
     environment = get(info, "environment_info", (dict,), f"{path}, info")
     domain = get(environment, "domain_name", (str,), f"{path}, environment_info")

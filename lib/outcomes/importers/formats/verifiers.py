@@ -46,6 +46,7 @@ def read_verifiers(path: str | Path, *, threshold: float | None = None, **cell) 
         report.files.append(place)
         record = parsed(metadata.read_bytes(), place)
         cell.setdefault("benchmark", get(record, "env_id", (str,), place))
+        report.name_model(record.get("model"))
         report.set(get(record, "sampling_args", (dict, NONE), place))
         trials, tasks = (
             get(record, name, (int,), place) for name in ("rollouts_per_example", "num_examples")
