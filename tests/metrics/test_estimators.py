@@ -1,4 +1,4 @@
-"""Estimators against closed forms: pass@k, pass^k, A, S, crossover, categories."""
+"""Estimators against closed forms: pass@k, pass^k, their curves, and categories of tasks."""
 
 from math import comb
 
@@ -8,12 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lib import metrics
-from lib.metrics import Counts, coverage_curve, crossover, pass_at_k, pass_hat_k, scalability
+from lib.metrics import Counts, coverage_curve, pass_at_k, pass_hat_k
 
 counts = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
-cells = st.lists(st.integers(0, 12), min_size=1, max_size=8).map(
-    lambda c: Counts(np.array(c), np.full(len(c), 12))
-)
 
 
 @given(counts, st.data())
@@ -115,35 +112,6 @@ def test_every_task_weighs_the_same_whatever_its_rollouts():
     assert coverage_curve(Counts([4, 0], [4, 100]), 1)[0] == 0.5
 
 
-@given(cells)
-def test_raw_area_is_its_sum_and_its_first_success_form(cell):
-    curve, K = coverage_curve(cell, 12), 12
-    A, S = scalability(curve, K)
-    assert pytest.approx(np.sum(curve[-1] - curve[:-1]), abs=1e-12) == A
-    at_first = np.diff(np.r_[0, curve])  # P(H = h), H the index of the first success
-    assert pytest.approx(np.sum((np.arange(1, K + 1) - 1) * at_first), abs=1e-12) == A
-    if curve[0] < 1:
-        assert pytest.approx(A / ((K - 1) * (1 - curve[0])), abs=1e-12) == S
-
-
-def test_tasks_always_or_never_solved_have_no_scalability():
-    A, S = scalability(coverage_curve(Counts([0, 8, 8], [8, 8, 8]), 8), 8)
-    assert pytest.approx(0, abs=1e-15) == A
-    assert pytest.approx(0, abs=1e-15) == S
-
-
-def test_collapse_of_copies_pays_the_share_collapsed():
-    """L of m copies of each task collapse to always or never: Tax_A = (L / m) A_base."""
-    rng, m, L = np.random.default_rng(0), 4, 3
-    c = np.repeat(rng.integers(0, 17, 10), m)
-    post = c.copy()
-    for task in range(10):
-        post[task * m : task * m + L] = rng.choice([0, 16], L)
-    n = np.full(40, 16)
-    tax = metrics.sharpening_tax((c, n), (post, n), 16, n_boot=0)
-    np.testing.assert_allclose(tax.tax_A.value, L / m * tax.A_base.value, atol=1e-12)
-
-
 def test_duplicating_the_tasks_changes_nothing():
     c, n = np.array([1, 5, 0, 8]), np.full(4, 8)
     twice = coverage_curve(Counts(np.tile(c, 2), np.tile(n, 2)), 8)
@@ -161,31 +129,6 @@ def test_bad_histogram_weights_are_refused(tasks):
         coverage_curve(Counts([0, 3], [8, 8], tasks=tasks), 8)
 
 
-def test_scalability_is_undefined_where_nothing_is_left_to_gain():
-    assert np.isnan(scalability([1.0, 1.0, 1.0], 3).S)
-    assert np.isnan(scalability([0.5, 0.6], 1).S)
-    assert scalability([1.0, 1.0, 1.0], 3).A == 0
-
-
-def test_scalability_beyond_the_curve_is_an_error():
-    with pytest.raises(ValueError, match="expected budgets from 1 to 2"):
-        scalability([0.1, 0.2], 3)
-
-
-@pytest.mark.parametrize(
-    ("base", "post", "expected"),
-    [
-        ([0.1, 0.4, 0.6], [0.3, 0.4, 0.5], 3),  # a tie is not above
-        ([0.5, 0.4, 0.6], [0.3, 0.4, 0.5], 3),  # only the last stretch counts
-        ([0.5, 0.6], [0.3, 0.4], 1),
-        ([0.1, 0.6, 0.5], [0.3, 0.4, 0.5], np.inf),
-        ([0.1 + 1e-13], [0.1], np.inf),  # above by rounding only
-    ],
-)
-def test_crossover_is_the_start_of_the_last_lead(base, post, expected):
-    assert crossover(base, post) == expected
-
-
 def test_categories_count_tasks_and_their_weights():
     assert metrics.task_categories([0, 3, 8, 8], [8] * 4) == (1, 1, 2)
     kinds = metrics.task_categories([0, 3, 8], [8] * 3, tasks=[5, 3, 2])
@@ -194,52 +137,6 @@ def test_categories_count_tasks_and_their_weights():
     assert kinds.extremes == pytest.approx(0.7)
 
 
-def test_spearman_and_partial_against_their_formulas():
-    x, y, z = np.random.default_rng(1).normal(size=(3, 50))
-    x, y = x + z, y + z
-    ranks = [np.argsort(np.argsort(v)) for v in (x, y, z)]
-    r = np.corrcoef(ranks)
-    assert metrics.spearman(x, y) == pytest.approx(r[0, 1])
-    # The textbook form: correlate what is left of x and y after regressing their ranks on z's.
-    left = [np.polynomial.Polynomial.fit(ranks[2], ranks[i], 1)(ranks[2]) for i in (0, 1)]
-    residual = np.corrcoef(ranks[0] - left[0], ranks[1] - left[1])[0, 1]
-    assert metrics.partial_spearman(x, y, z) == pytest.approx(residual)
-
-
-def test_spearman_takes_columns():
-    x, y = np.random.default_rng(2).normal(size=(2, 9, 4))
-    each = [metrics.spearman(x[:, j], y[:, j]) for j in range(4)]
-    np.testing.assert_allclose(metrics.spearman(x, y), each)
-
-
-@pytest.mark.parametrize(("x", "y"), [([1, 1, 1], [1, 2, 3]), ([1, 2], [2, 1])])
-def test_undefined_spearman_is_nan_with_a_warning(x, y):
-    with pytest.warns(UserWarning, match="fewer than three points, or a variable that is constant"):
-        assert np.isnan(metrics.spearman(x, y))
-
-
-def test_partial_spearman_given_one_of_its_variables_is_undefined():
-    with pytest.warns(UserWarning, match="z alone determines"):
-        assert np.isnan(metrics.partial_spearman([1, 2, 3, 4], [2, 1, 4, 3], [1, 2, 3, 4]))
-
-
-def test_auroc_is_the_chance_of_ranking_a_success_first():
-    scores, passed = np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1], bool)
-    wins = [(a > b) + 0.5 * (a == b) for a in scores[passed] for b in scores[~passed]]
-    assert metrics.auroc(scores, passed) == pytest.approx(np.mean(wins))
-
-
-@pytest.mark.parametrize("passed", [[0, 1, None], [0, 1, np.nan], ["False", "True", "True"]])
-def test_auroc_takes_no_missing_outcomes(passed):
-    with pytest.raises(ValueError, match="leave attempts with a missing outcome out"):
-        metrics.auroc([0.1, 0.2, 0.3], passed)
-
-
 def test_masked_counts_are_refused():
     with pytest.raises(ValueError, match="some are masked"):
         pass_at_k(np.ma.array([1, 2], mask=[0, 1]), [4, 4], 1)
-
-
-def test_auroc_of_one_class_is_nan_with_a_warning():
-    with pytest.warns(UserWarning, match="all attempts have the same outcome"):
-        assert np.isnan(metrics.auroc([0.1, 0.2], [True, True]))

@@ -1,24 +1,16 @@
-"""Best of k by a score; AUROC and Spearman within strata; failure attribution."""
+"""Best of k by a score: exact success, its limits and intervals."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from lib.metrics import (
-    RULES,
-    attribution,
-    auroc,
-    auroc_band,
     best_of_k,
     pass_at_k,
     pass_hat_k,
-    predict_step,
     selection,
     share_of_gain,
-    spearman,
     spearman_band,
 )
 
@@ -40,9 +32,6 @@ def test_infinite_scores_are_ties_as_others_are():
     lowest = score < np.median(score)
     found = [spearman_band(np.where(lowest, x, score), passed, task) for x in (-np.inf, -1e9)]
     assert found[0] == found[1]
-
-
-# ------------------------------------------------------------------------------------ best of k
 
 
 @pytest.mark.parametrize("k", [1, 3, 12])
@@ -136,100 +125,3 @@ def test_the_oracle_cashes_in_everything():
 
 def test_nothing_to_gain_is_nan():
     assert np.isnan(share_of_gain(0.4, 0.4, 0.4))
-
-
-# ------------------------------------------------------------------------- AUROC and Spearman
-
-
-def test_pooled_they_are_the_plain_ones():
-    scores, passed, task = attempts()
-    scores = scores.round(1)  # with ties
-    assert auroc_band(scores, passed, task).value == pytest.approx(auroc(scores, passed))
-    found = spearman_band(scores, passed, task).value
-    assert found == pytest.approx(spearman(scores, passed.astype(float)))
-
-
-def test_the_interval_is_that_of_resampled_tasks():
-    scores, passed, task = attempts()
-    again = np.random.default_rng(5)
-    values = {"auroc": [], "spearman": []}
-    for _ in range(400):
-        drawn = np.concatenate([np.flatnonzero(task == t) for t in again.integers(20, size=20)])
-        values["auroc"].append(auroc(scores[drawn], passed[drawn]))
-        values["spearman"].append(stats.spearmanr(scores[drawn], passed[drawn])[0])
-    found = {"auroc": auroc_band, "spearman": spearman_band}
-    for name, function in found.items():
-        band = function(scores, passed, task, n_boot=2000)
-        assert band[1:] == pytest.approx(np.quantile(values[name], [0.025, 0.975]), abs=0.03)
-
-
-def test_within_tasks_only_attempts_of_one_task_are_compared():
-    scores, passed, task = attempts(skill=1.0)
-    easy = 10.0 * task  # a score that tells tasks apart changes nothing there
-    alone = auroc_band(scores, passed, task, strata=task)
-    assert auroc_band(scores + easy, passed, task, strata=task) == pytest.approx(alone)
-    wins = pairs = 0.0
-    for t in np.unique(task):
-        up, down = scores[(task == t) & passed], scores[(task == t) & ~passed]
-        wins += (up[:, None] > down).sum()
-        pairs += up.size * down.size
-    assert alone.value == pytest.approx(wins / pairs)
-
-
-def test_length_alone_says_nothing_within_strata_of_equal_length():
-    scores, passed, task = attempts(skill=0.0)
-    turns = np.random.default_rng(2).integers(1, 6, len(task)) - 2 * passed
-    assert auroc_band(-turns, passed, task).value > 0.8
-    assert auroc_band(-turns, passed, task, strata=turns).value == 0.5
-    with pytest.warns(UserWarning, match="constant in every stratum"):
-        assert np.isnan(spearman_band(-turns, passed, task, strata=turns).value)
-    assert abs(spearman_band(scores, passed, task, strata=turns).value) < 0.15
-
-
-@pytest.mark.parametrize("outcome", [0, 1])
-def test_one_class_only_is_nan_with_a_warning(outcome):
-    passed = np.full(20, outcome)
-    with pytest.warns(UserWarning, match="no two attempts with different outcomes"):
-        assert np.isnan(auroc_band(np.arange(20), passed, np.arange(20))).all()
-    with pytest.warns(UserWarning, match="Spearman is undefined"):
-        assert np.isnan(spearman_band(np.arange(20), passed, np.arange(20))).all()
-
-
-def test_resamples_without_both_classes_are_left_out_silently():
-    passed = np.r_[1, np.zeros(14)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert auroc_band(passed, passed, np.arange(15)) == (1.0, 1.0, 1.0)
-
-
-# ---------------------------------------------------------------------------------- attribution
-
-
-def test_the_three_rules():
-    scores = [1.0, -2.0, 4.0, -1.5, -0.5, np.nan]
-    assert [predict_step(scores, rule) for rule in RULES] == [1, 1, 3]
-    assert predict_step([-1.0, np.nan, -2.0, 1.0], "lowest running sum") == 2
-    assert predict_step([np.nan, 3.0], "sharpest drop") == 1
-    assert predict_step([np.nan], "sharpest drop") is None
-    with pytest.raises(ValueError, match="expected one of lowest running sum"):
-        predict_step(scores, "last")
-
-
-def test_accuracy_and_distance_compare_integers():
-    found = attribution([1, 10, 4, None], ["1", "9", "2", "3"])
-    assert found.accuracy.value == pytest.approx(1 / 3)
-    assert found.distance.value == pytest.approx(1.0)
-    assert (found.counted, found.unpredicted) == (3, 1)
-    assert np.isnan(found.accuracy.low)
-    many = attribution([1] * 30, ["1"] * 20 + ["3"] * 10)
-    assert many.accuracy.low < 2 / 3 < many.accuracy.high
-
-
-def test_several_steps_are_a_draw_of_which_the_expectation_is_exact():
-    found = attribution([range(4), [1, 3]], [1, 3])
-    assert found.accuracy.value == (1 / 4 + 1 / 2) / 2
-    assert found.distance.value == ((1 + 0 + 1 + 2) / 4 + (2 + 0) / 2) / 2
-
-
-def test_without_a_prediction_there_is_no_accuracy():
-    assert np.isnan(attribution([None], ["1"]).accuracy.value)
