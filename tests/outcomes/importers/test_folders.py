@@ -1,5 +1,6 @@
-"""Logs that are folders: nothing of a run is lost, doubled or passed over without a word."""
+"""Folders of several files: runs of BFCL, links, and folders of other tools."""
 
+import json
 import shutil
 
 import pytest
@@ -99,3 +100,19 @@ def test_a_folder_of_no_known_tool_lists_the_files_that_could_be_logs(tmp_path):
         OutcomesError, match=r"may be logs by themselves: \S*a\.csv, \S*b\.jsonl\. Name"
     ):
         importers.load(tmp_path)
+
+
+def test_bfcl_reads_what_it_scores(tmp_path):
+    def write(kind, category, *rows):
+        path = tmp_path / kind / "model" / f"BFCL_v4_{category}_{kind}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    write("result", "memory_kv", {"id": "a", "result": None}, {"id": "b", "result": "x"})
+    header = {"accuracy": 0.5, "correct_count": 1, "total_count": 2}
+    write("score", "memory_kv", header, {"id": "a", "valid": False})
+    write("result", "memory_kv_prereq", {"id": "c", "result": "x"})
+    report = importers.load(tmp_path).report
+    assert (report.scored, report.passed) == (2, 1)
+    (skipped,) = report.skipped
+    assert skipped.endswith("has no score file, since it only prepares the memory")
