@@ -55,20 +55,22 @@ PRIMARY = scores.primary(scores.main_settings(SETTINGS))
 
 
 def test_the_saved_verdicts_are_about_every_primary_setting():
-    about = [claim["claim"].partition(": ")[2] for claim in saved_claims(FIRST)]
+    saved = [claim for claim in saved_claims(FIRST) if claim["claim"].startswith("best of")]
+    about = [claim["claim"].partition(": ")[2] for claim in saved]
     assert list(dict.fromkeys(about)) == [setting.label for setting in PRIMARY]
 
 
 def test_the_saved_verdicts_on_selection_follow_from_the_scores():
     rows = claims.advantage_claims(PRIMARY[:1]).frame().to_dict("records")
-    assert rows == saved_claims(FIRST)[: len(rows)]
+    saved = saved_claims(FIRST)[: len(rows)]
+    assert all(row.items() <= kept.items() for row, kept in zip(rows, saved, strict=True))
 
 
 def test_the_saved_verdicts_on_the_decisive_step_follow_from_the_scores():
     (setting,) = (setting for setting in PRIMARY if setting.label == "sokoban: base")
     table = attribution.compare_attempts(setting, decisive_steps(setting))
     rows = claims.attribution_claims({setting.label: table}).frame().to_dict("records")
-    assert rows[0] in saved_claims(SECOND)
+    assert any(rows[0].items() <= kept.items() for kept in saved_claims(SECOND))
 
 
 def test_who_and_when_is_not_claimed_without_a_pair():

@@ -23,7 +23,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "advantage": ["advantage_claims", "attribution_claims"],
         "claim": ["Claim", "ClaimTable", "MIME", "verdict"],
         "harness": ["Contrast", "harness_claims"],
-        "ptgs": ["pilot_claims", "ptgs_claims"],
+        "ptgs": ["headline_claims", "pilot_claims", "ptgs_claims", "signal_claims"],
+        "questions": ["QUESTIONS", "answer", "grouped"],
         "sharpening": [
             "all_claims",
             "coverage_crossover",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from lib import metrics
@@ -9,24 +10,35 @@ from lib.advantage.scored_attempts import ScoredAttempts
 from lib.advantage.selection import BUDGET, PROGRESS, lead, select, selectors
 from lib.claims import paper_tables
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
+from lib.metrics.formatting import with_interval
 
 BASELINE = "policy log-prob"
 """The selector that progress advantage is claimed to beat."""
+BASELINES_CLAIMED = (
+    BASELINE,
+    "reference log-prob",
+    "self-certainty",
+    "DeepConf tail",
+    "DeepConf bottom 10 %",
+)
+"""What the paper compares AUROC with and needs no training: all from the same pass."""
 OTHER = "other models and tasks"
 
 
 def advantage_claims(
     settings: Sequence[ScoredAttempts], k: int = BUDGET, *, n_boot: int = 1000, seed: int = 0
 ) -> ClaimTable:
-    """Best of k by progress advantage against one attempt and against log-prob, and its AUROC.
+    """Best of k by progress advantage against one attempt and log-prob; its AUROC against all.
 
-    By the aggregation that was fixed beforehand (mean, mean); intervals are over tasks.
+    By the aggregation that was fixed beforehand (mean, mean); intervals are over tasks. Its AUROC
+    is compared with that of every baseline, paired, on the same attempts.
 
     settings: those that the verdict is about.
     """
     if not settings:
         why = "no attempts are scored yet: make lab"
-        return ClaimTable([not_tested("progress advantage selects attempts", _printed(), why)])
+        statement = "progress advantage selects attempts"
+        return ClaimTable([not_tested(statement, _printed(), why, "selection", lead=True)])
     claims = ClaimTable()
     for setting in settings:
         scores = selectors(setting, seed)
@@ -36,7 +48,7 @@ def advantage_claims(
         claims += [
             _gain(setting, ours, "accuracy", ours, k),
             _gain(setting, ours, "success", theirs, k),
-            *_discriminates(setting, scores[PROGRESS], n_boot, seed),
+            *_beats_baselines(setting, scores, n_boot, seed),
         ]
     return claims
 
@@ -56,29 +68,61 @@ def _gain(setting, ours, measure, theirs, k) -> Claim:
         verdict=verdict(low, high, 0),
         why=f"{chosen:.3f} against {other:.3f}{relative}; pass@{k} is {ours.coverage.value[0]:.3f}",
         digits=3,
+        question="selection",
+        case=setting.label,
+        lead=True,
     )
 
 
-def _discriminates(setting, scores, n_boot, seed):
+def _beats_baselines(setting, scores, n_boot, seed):
+    """AUROC minus that of the best baseline, pooled and among attempts of equal length.
+
+    The claim holds only where the difference to every baseline does, so the lower end is the lowest
+    of their 95 % intervals. It is contradicted where one of the m baselines is ahead, which may be
+    the best of m by chance: the upper end is the lowest of intervals at 2.5 % / m a side.
+    """
+    others = [name for name in ("minus turns", *setting.other_scorers) if name in scores]
+    test = "progress advantage tells successes from failures better than every baseline"
     for compared in ("pooled", "equal length"):
-        band = metrics.auroc_band(
-            scores,
-            setting.passed,
-            setting.tasks,
-            strata=setting.strata[compared],
-            n_boot=n_boot,
-            rng=seed,
-        )
-        statement = f"progress advantage tells successes from failures, {compared}"
+        about = {"question": "discrimination", "case": f"{setting.label}, {compared}"}
+        about["lead"] = compared == "pooled"
+        statement, printed = f"{test}: {about['case']}", f"shown as a figure, {OTHER}"
+        replicates = {
+            name: metrics.auroc_replicates(
+                scores[name],
+                setting.passed,
+                setting.tasks,
+                strata=setting.strata[compared],
+                n_boot=n_boot,
+                rng=seed,
+            )
+            for name in (PROGRESS, *BASELINES_CLAIMED, *others)
+        }
+        ours = replicates.pop(PROGRESS)
+        if np.isnan(ours[0]):
+            why = "no two attempts with different outcomes can be compared"
+            yield not_tested(statement, printed, why, **about)
+            continue
+        apart = {name: ours - replicates[name] for name in BASELINES_CLAIMED}
+        best = min(apart, key=lambda name: apart[name][0])
+        low = min(metrics.percentile_interval(part[1:])[0] for part in apart.values())
+        level = 1 - 0.05 / len(apart)
+        high = min(metrics.percentile_interval(part[1:], level)[1] for part in apart.values())
+        own = metrics.percentile_interval(ours[1:])
+        beaten = sum(metrics.percentile_interval(part[1:])[0] > 0 for part in apart.values())
+        beside = ", ".join(f"{name} {replicates[name][0]:.2f}" for name in others)
         yield Claim(
-            statement=f"{statement}: {setting.label}",
-            value=band.value,
-            low=band.low,
-            high=band.high,
-            published=f"shown as a figure, {OTHER}",
-            verdict=verdict(band.low, band.high, 0.5),
-            why="AUROC, 0.5 is chance",
-            bound=0.5,
+            statement=statement,
+            value=float(apart[best][0]),
+            low=low,
+            high=high,
+            published=printed,
+            verdict=verdict(low, high, 0),
+            why=f"AUROC {with_interval(metrics.Band(ours[0], *own), 2)} (0.5 is chance) against "
+            f"{replicates[best][0]:.2f} by {best}, the best baseline; ahead of {beaten} of "
+            f"{len(apart)} with certainty; not among them: {beside}",
+            digits=3,
+            **about,
         )
 
 
@@ -103,7 +147,8 @@ def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
         ours = table[table["scorer"] == PROGRESS]
         if ours.empty:
             why = "needs a pair of models: data/whoandwhen/score.py with --reference, on a GPU"
-            claims.append(not_tested(statement, f"shown as a figure, {OTHER}", why))
+            printed = f"shown as a figure, {OTHER}"
+            claims.append(not_tested(statement, printed, why, "attribution", label, True))
             continue
         best = ours.loc[ours["accuracy"].idxmax()]
         guesses = table[table["rule"] == "no score"]
@@ -118,6 +163,9 @@ def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
                 verdict=verdict(best["lead_low"], best["lead_high"], 0),
                 why=f"{best['accuracy']:.2f} by {best['rule']}, the best of three rules, against "
                 f"{guess['accuracy']:.2f} by {guess['scorer']}; {int(best['counted'])} failures",
+                question="attribution",
+                case=label,
+                lead=True,
             )
         )
     return claims

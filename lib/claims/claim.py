@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from lib.claims import questions
+from lib.claims.questions import NOT_TESTED
 from lib.metrics.formatting import decimals, number, side
 
 MIME = "application/vnd.sharpening-lab.claims+json"
@@ -21,6 +23,9 @@ class Claim:
     of: the number of cases, where value counts cases.
     digits: decimals shown, or more where an end of the interval would look as if it were on the
     bound and is not.  bound: what the verdict compares the interval with.
+    question: a key of `lib.claims.QUESTIONS`, under which it is shown.  case: what sets it apart
+    from claims of the same test, such as a setting; the statement then ends in ": " and the case.
+    lead: whether the answer to the question rests on it; the other claims are details.
     """
 
     statement: str
@@ -33,6 +38,9 @@ class Claim:
     of: int | None = None
     digits: int = 2
     bound: float = 0.0
+    question: str = ""
+    case: str = ""
+    lead: bool = False
 
     def row(self) -> dict[str, str]:
         """The claim as it is shown: one string a column."""
@@ -46,6 +54,16 @@ class Claim:
             "verdict": self.verdict,
             "why": self.why,
         }
+
+    def payload(self) -> dict:
+        """The row as a notebook carries it: with question, case, lead and the plain numbers.
+
+        estimate, low, high: None where they are undefined.
+        """
+        numbers = {"estimate": self.value, "low": self.low, "high": self.high}
+        known = {key: None if np.isnan(x) else float(x) for key, x in numbers.items()}
+        about = {"question": self.question, "case": self.case, "lead": self.lead}
+        return self.row() | about | known | {"bound": self.of / 2 if self.of else self.bound}
 
     def _shown(self, value: float) -> str:
         digits = 0 if self.of else decimals(self.low, self.high, self.digits, self.bound)
@@ -69,26 +87,33 @@ class ClaimTable(list):
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        rows = self.frame()
+        rows = [claim.payload() for claim in self]
         return {
             "text/plain": repr(self),
-            "text/html": rows.to_html(index=False, border=0, justify="left"),
-            MIME: json.loads(rows.to_json(orient="records")),
+            "text/html": questions.as_html(rows),
+            MIME: json.loads(json.dumps(rows)),
         }
 
 
 def verdict(low: float, high: float, bound: float) -> str:
     """`holds` if the interval lies wholly above the bound, `contradicted` if wholly below it.
 
-    `undecided` otherwise, and where there is no interval. Rounding decides nothing: an end within
-    1e-12 of the bound lies on it.
+    `undecided` otherwise; `no interval` where there is none. Rounding decides nothing: an end
+    within 1e-12 of the bound lies on it.
 
-    >>> verdict(0.1, 0.2, 0), verdict(-0.1, 0.2, 0)
-    ('holds', 'undecided')
+    >>> verdict(0.1, 0.2, 0), verdict(-0.1, 0.2, 0), verdict(np.nan, np.nan, 0)
+    ('holds', 'undecided', 'no interval')
     """
+    if np.isnan(low) or np.isnan(high):
+        return "no interval"
     return {1: "holds", -1: "contradicted", 0: "undecided"}[side(low, high, bound)]
 
 
-def not_tested(statement: str, printed: str, why: str) -> Claim:
+def not_tested(
+    statement: str, printed: str, why: str, question: str = "", case: str = "", lead: bool = False
+) -> Claim:
     """A claim that the data at hand cannot test, and why."""
-    return Claim(statement, np.nan, np.nan, np.nan, printed, "not tested here", why)
+    none = (np.nan, np.nan, np.nan)
+    return Claim(
+        statement, *none, printed, NOT_TESTED, why, question=question, case=case, lead=lead
+    )

@@ -11,14 +11,20 @@ from lib import metrics
 
 
 def differences(
-    table: pd.DataFrame, measure: str, method: str, against: str, by: Sequence[str] = ()
+    table: pd.DataFrame,
+    measure: str,
+    method: str,
+    against: str,
+    by: Sequence[str] = (),
+    *,
+    level: float = 0.95,
 ) -> pd.DataFrame:
     """Method minus method of the same seed: columns `by`, measure, arm, against, value, low, high,
     seeds.
 
     The seed is what was repeated, on the same tasks, so the interval is a t-interval over seeds
     (`metrics.t_interval`). A seed that lacks either method is left out.  by: the columns that tell
-    apart all but methods and seeds; raises ValueError where they do not.
+    apart all but methods and seeds; raises ValueError where they do not.  level: of the interval.
     """
     rows = []
     groups = table.groupby(list(by), sort=False) if by else [((), table)]
@@ -32,7 +38,7 @@ def differences(
         if not {method, against} <= set(wide.columns):
             continue
         gains = (wide[method] - wide[against]).dropna()
-        band = metrics.t_interval(gains.to_numpy())
+        band = metrics.t_interval(gains.to_numpy(), level)
         key = key if isinstance(key, tuple) else (key,)
         rows.append(
             dict(zip(by, key, strict=True))

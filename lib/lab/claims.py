@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from lib import claims
-from lib.lab import comparisons, harness_ablation, plan
+from lib.lab import comparisons, harness_ablation, plan, results
 
 
 def by_base(studies: Sequence[claims.Study]) -> list[claims.Study]:
@@ -57,6 +57,26 @@ def ptgs_claims(
     primary = plan.LAB.is_primary(environment, algorithm, plan.Run.rate, K, plan.SEEDS)
     seeds = plan.SEEDS if committed and primary else None
     return claims.ptgs_claims(scores, environment, algorithm, K, primary_seeds=seeds)
+
+
+def signal_claims(
+    steps: pd.DataFrame, scores: pd.DataFrame, environment: str, algorithm: str
+) -> claims.ClaimTable:
+    """`lib.claims.signal_claims` over the lab's runs of one environment, algorithm, rate and size.
+
+    steps: step logs of those runs, see `lib.lab.results.read`.  scores: as for `ptgs_claims`.
+    """
+    here = {"world": environment, "algorithm": algorithm}
+    here |= {"size": plan.Run.size, "rate": plan.Run.rate}
+    return claims.signal_claims(
+        results.select(steps, **here), results.select(scores, **here), environment, algorithm
+    )
+
+
+def headline_claims(evaluations: pd.DataFrame, K: int = plan.ATTEMPTS) -> claims.ClaimTable:
+    """`lib.claims.headline_claims` over the lab's runs: held-out tasks, T = 0.5, usual rate."""
+    scores = results.scores(evaluations, K=K, size=plan.Run.size, rate=plan.Run.rate)
+    return claims.headline_claims(scores, K)
 
 
 def harness_claims(table: pd.DataFrame, budgets: Sequence[int]) -> claims.ClaimTable:

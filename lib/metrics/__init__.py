@@ -35,7 +35,12 @@ from lib.metrics.bootstrap import (
     percentile_interval,
     t_interval,
 )
-from lib.metrics.discrimination import auroc_band, spearman_band
+from lib.metrics.discrimination import (
+    auroc_band,
+    auroc_difference,
+    auroc_replicates,
+    spearman_band,
+)
 from lib.metrics.estimators import (
     Categories,
     Counts,
@@ -79,6 +84,8 @@ __all__ = [
     "attribution_lead",
     "auroc",
     "auroc_band",
+    "auroc_difference",
+    "auroc_replicates",
     "best_of_k",
     "cluster_resamples",
     "consistency_curve",

@@ -8,7 +8,7 @@ strata, only attempts at the same task, or of the same length, are compared.
 import warnings
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lib.metrics.bootstrap import UNDEFINED, Band, scalar_band, task_weights
 from lib.metrics.validation import attempts, labels, numbers, one_each
@@ -35,23 +35,74 @@ def auroc_band(
     NaN, with a warning, if no stratum holds both outcomes. The interval is NaN with fewer than
     `FEWEST_TASKS` tasks.
     """
-    scores, passed = attempts(scores, passed)
-    names, number = labels(tasks, "tasks", len(scores))
-    wins, pairs, nested = _pairs(scores, passed, number, len(names), strata)
-    if not pairs.sum():
+    replicates = auroc_replicates(scores, passed, tasks, strata=strata, n_boot=n_boot, rng=rng)
+    if np.isnan(replicates[0]):
         warnings.warn(
             "AUROC is undefined: no two attempts with different outcomes can be compared",
             stacklevel=2,
         )
         return UNDEFINED
+    return scalar_band(replicates)
+
+
+def auroc_difference(
+    scores: ArrayLike,
+    baseline: ArrayLike,
+    passed: ArrayLike,
+    tasks: ArrayLike,
+    *,
+    strata: ArrayLike | None = None,
+    n_boot: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> Band:
+    """AUROC of `scores` minus AUROC of `baseline`, both of the same attempts, ties counting half.
+
+    Paired: each resample of tasks gives both. The axes, strata and undefined cases are those of
+    `auroc_band`.
+
+    scores, baseline, passed, tasks : [attempts].
+    """
+    seed = np.random.default_rng(rng).integers(2**32) if not isinstance(rng, int) else rng
+    ours, theirs = (
+        auroc_replicates(each, passed, tasks, strata=strata, n_boot=n_boot, rng=seed)
+        for each in (scores, baseline)
+    )
+    if np.isnan(ours[0]):
+        warnings.warn(
+            "the difference of AUROCs is undefined: no two attempts with different outcomes can "
+            "be compared",
+            stacklevel=2,
+        )
+        return UNDEFINED
+    return scalar_band(ours - theirs)
+
+
+def auroc_replicates(
+    scores: ArrayLike,
+    passed: ArrayLike,
+    tasks: ArrayLike,
+    *,
+    strata: ArrayLike | None = None,
+    n_boot: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> NDArray[np.float64]:
+    """AUROC as observed, then of each resample of tasks: [1 + n_boot], NaN where undefined.
+
+    Equal seeds draw the same tasks whatever the scores, so replicates may be subtracted. The
+    arguments are those of `auroc_band`; fewer than `FEWEST_TASKS` tasks are not resampled.
+    """
+    scores, passed = attempts(scores, passed)
+    names, number = labels(tasks, "tasks", len(scores))
+    wins, pairs, nested = _pairs(scores, passed, number, len(names), strata)
+    if not pairs.sum():
+        return np.array([np.nan])
     weights = task_weights(len(names), n_boot, rng)
     if nested:  # copies of a task are different tasks, whose attempts are not compared
         above, all_pairs = weights @ wins.diagonal(), weights @ pairs.diagonal()
     else:
         above = np.einsum("bt,ts,bs->b", weights, wins, weights, optimize=True)
         all_pairs = np.einsum("bt,ts,bs->b", weights, pairs, weights, optimize=True)
-    shares = np.divide(above, all_pairs, out=np.full(len(above), np.nan), where=all_pairs > 0)
-    return scalar_band(shares)
+    return np.divide(above, all_pairs, out=np.full(len(above), np.nan), where=all_pairs > 0)
 
 
 def _pairs(scores, passed, number, tasks, strata):

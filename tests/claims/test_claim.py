@@ -15,7 +15,7 @@ from lib import claims
         (-0.2, -0.1, "contradicted"),
         (-0.1, 0.1, "undecided"),
         (0, 0.1, "undecided"),
-        (np.nan, np.nan, "undecided"),
+        (np.nan, np.nan, "no interval"),
     ],
 )
 def test_the_verdict_is_a_rule(low, high, word):
@@ -38,6 +38,16 @@ def test_a_table_of_claims_shows_and_carries_the_same_strings():
         ]
     )
     bundle = table._repr_mimebundle_()
-    assert json.loads(json.dumps(bundle[claims.MIME])) == [claim.row() for claim in table]
-    for claim in table:
+    carried = json.loads(json.dumps(bundle[claims.MIME]))
+    for claim, row in zip(table, carried, strict=True):
+        assert claim.row().items() <= row.items()
         assert claim.why in bundle["text/plain"]
+
+
+def test_a_claim_carries_its_question_and_plain_numbers():
+    counted = claims.Claim(
+        "counted: here", 3, np.nan, 4, "", "holds", "", 4, case="here", lead=True
+    )
+    row = counted.payload()
+    assert (row["estimate"], row["low"], row["high"], row["bound"]) == (3, None, 4, 2)
+    assert (row["question"], row["case"], row["lead"]) == ("", "here", True)

@@ -68,7 +68,7 @@ def test_eight_pairs_give_an_interval_and_seven_do_not():
     assert enough.low <= enough.value <= enough.high
     fewer = claims.few_rollouts_predict([study for study in MANY if study.comparison.pair < "P7"])
     assert np.isnan(fewer.low)
-    assert fewer.verdict == "undecided"
+    assert fewer.verdict == "no interval"
     assert "fewer than 8 pairs give no interval, leaving one pair out gives" in fewer.why
 
 

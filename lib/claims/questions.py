@@ -1,0 +1,150 @@
+"""The questions that claims answer, and a line of answer to each, computed from its claims.
+
+Works on rows as `Claim.payload` makes them and notebooks carry them: dictionaries.
+"""
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
+NO_INTERVAL, NOT_TESTED = "no interval", "not tested here"
+VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED, NO_INTERVAL, NOT_TESTED)
+"""All verdicts, in the order in which answers count them."""
+
+QUESTIONS = {
+    "harness": "Does a text harness raise a base model's success?",
+    "crossover": "Does the base overtake, given enough attempts?",
+    "polarisation": "Does post-training move tasks to never and always?",
+    "tax": "Does post-training cost some of what more attempts gain?",
+    "prediction": "Do eight attempts a task predict the tax?",
+    "size": "Do larger models overtake earlier, or pay more?",
+    "ptgs": "Does PTGS lower the tax and raise coverage?",
+    "signal": "Does PTGS give training more to learn from?",
+    "pilots": "Does PTGS by pilots help a frozen policy?",
+    "selection": "Does progress advantage pick better attempts?",
+    "discrimination": "Does progress advantage foretell success better than its baselines?",
+    "attribution": "Does progress advantage find the step that lost the attempt?",
+}
+"""Key of a question -> the question. Where its claims hold, the answer is yes."""
+
+OTHER = "Other claims"
+COLUMNS = ("claim", "value", "interval", "published", "verdict", "why")
+
+
+class Group(NamedTuple):
+    """The claims of one question: its key and text, the line of answer, and their rows."""
+
+    key: str
+    question: str
+    answer: str
+    rows: list[Mapping]
+
+
+def grouped(rows: Iterable[Mapping]) -> list[Group]:
+    """Rows by question, in the order of `QUESTIONS`; rows of no known question come last."""
+    parts: dict[str, list] = {key: [] for key in [*QUESTIONS, ""]}
+    for row in rows:
+        parts[row.get("question") if row.get("question") in QUESTIONS else ""].append(row)
+    return [
+        Group(key, QUESTIONS.get(key, OTHER), answer(part), part)
+        for key, part in parts.items()
+        if part
+    ]
+
+
+def answer(rows: Sequence[Mapping]) -> str:
+    """One line that answers a question: a word, then each of its tests with number and interval.
+
+    It rests on the claims that lead, on all where none does.
+    """
+    leading = [row for row in rows if row.get("lead")] or list(rows)
+    tests: dict[str, list] = {}
+    for row in leading:
+        tests.setdefault(_test(row), []).append(row)
+    sentences = [_sentence(test, part) for test, part in tests.items()]
+    return f"{_word(leading)}. " + " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences)
+
+
+def _word(rows) -> str:
+    seen = {row["verdict"] for row in rows} - {NOT_TESTED}
+    if not seen:
+        return "Not tested here"
+    if len(seen) == 1:
+        words = {HOLDS: "Yes", CONTRADICTED: "No", NO_INTERVAL: "Too few to say"}
+        return words.get(*seen, "Not decided")
+    if {HOLDS, CONTRADICTED} <= seen:
+        return "It depends"
+    if HOLDS in seen:
+        return "In part"
+    return "Not shown, in part contradicted" if CONTRADICTED in seen else "Not decided"
+
+
+def _test(row) -> str:
+    """The statement without its case."""
+    case = row.get("case")
+    return row["claim"].removesuffix(f": {case}") if case else row["claim"]
+
+
+def _sentence(test, rows) -> str:
+    tested = [row for row in rows if row["verdict"] != NOT_TESTED]
+    if not tested:
+        return f"{test}: not tested here, {rows[0]['why']}"
+    if len(rows) == 1:
+        return f"{rows[0]['claim']}, {_shown(rows[0])}: {rows[0]['verdict']}"
+    parts = []
+    for verdict in dict.fromkeys([*VERDICTS[:-1], *(row["verdict"] for row in tested)]):
+        these = [row for row in tested if row["verdict"] == verdict]
+        if these:
+            every = "" if parts else f" of {len(tested)}"
+            example = _example(these) if verdict != UNDECIDED or len(these) == len(tested) else ""
+            parts.append(f"{verdict} in {len(these)}{every}{example}")
+    left = len(rows) - len(tested)
+    return f"{test}: {', '.join(parts)}" + (f"; not tested in {left}" if left else "")
+
+
+def _example(rows) -> str:
+    """The row that lies furthest from the bound of its verdict, in brackets."""
+
+    def distance(row):
+        value = row.get("estimate")
+        return -1 if value is None else abs(value - (row.get("bound") or 0))
+
+    row = max(rows, key=distance)
+    case = row.get("case") or row["claim"]
+    return f" ({'most: ' if len(rows) > 1 else ''}{case}, {_shown(row)})"
+
+
+def _shown(row) -> str:
+    interval = row["interval"].replace(" to ", ", ")
+    return row["value"] + (f" [{interval}]" if interval else "")
+
+
+def as_html(rows: Sequence[Mapping]) -> str:
+    """The claims for a notebook: each question with its answer, its rows folded away."""
+    return "\n".join(_group_html(group) for group in grouped(rows))
+
+
+def _group_html(group) -> str:
+    def line(tag, cells):
+        shown = "".join(f"<{tag} style='text-align: left'>{cell}</{tag}>" for cell in cells)
+        return f"<tr>{shown}</tr>"
+
+    body = "".join(line("td", (html.escape(row[name]) for name in COLUMNS)) for row in group.rows)
+    return (
+        f"<p><b>{html.escape(group.question)}</b> {html.escape(group.answer)}</p>\n"
+        f"<details><summary>{counted(group.rows)}</summary>\n"
+        f"<table><thead>{line('th', COLUMNS)}</thead><tbody>{body}</tbody></table></details>"
+    )
+
+
+def counted(rows: Sequence[Mapping]) -> str:
+    """How many claims there are, and how many have each verdict.
+
+    >>> counted([{"verdict": "holds"}, {"verdict": "undecided"}, {"verdict": "holds"}])
+    '3 claims: 2 holds, 1 undecided'
+    """
+    seen = [row["verdict"] for row in rows]
+    words = [word for word in dict.fromkeys([*VERDICTS, *seen]) if word in seen]
+    parts = ", ".join(f"{seen.count(word)} {word}" for word in words)
+    return f"{len(rows)} claim{'' if len(rows) == 1 else 's'}: {parts}"
