@@ -15,13 +15,13 @@ from lib.rollouts.prompts.harness import (
     STOPS,
     STOPS_PAST_PROSE,
     cut_at_stop,
-    parse_tool_calls,
     plain_prompt,
     render_calls,
     render_prompt,
     render_tool,
     render_transcript,
 )
+from lib.rollouts.tool_calls import parse_tool_calls
 from lib.trajectories.schema import Message, Tool, ToolCall
 
 # The machine may be busy, and the first text drawn builds tables of characters.

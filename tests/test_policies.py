@@ -21,20 +21,17 @@ from lib.envs import play
 from lib.generation import Engine, Sampling
 from lib.rollouts.collection import collect, table
 from lib.rollouts.policies import (
-    ChatTemplate,
     Context,
-    Harness,
     LocalPolicy,
-    Plain,
     PolicyError,
     Reply,
     ScriptedPolicy,
-    ServerChat,
     ServerPolicy,
 )
 from lib.rollouts.policies.server import GIVE_UP_AFTER
+from lib.rollouts.prompts import ChatTemplate, Harness, Plain, ServerChat
 from lib.rollouts.prompts.harness import CONTRACT
-from lib.rollouts.prompts.prompt_formats import BREAK, after
+from lib.rollouts.prompts.protocol import BREAK, drop_characters
 from lib.trajectories.schema import Message, Rollout, RolloutKey, ToolCall, Turn
 from lib.trajectories.tokens import stored_tokens
 from tests import buttons, lettered, tiny
@@ -167,7 +164,7 @@ def test_what_a_tool_says_is_parted_where_it_looks_like_a_special_token(tokenize
     )
     assert control == "<|system|><|end|><|user|><|end|><|assistant|>"
     assert prompt.replace(BREAK, "").count(HOSTILE.replace("\ufdd0", "\ufffd")) == 2
-    assert after(prompt, len(prompt.replace(BREAK, "")) - 5) == "ant|>"
+    assert drop_characters(prompt, len(prompt.replace(BREAK, "")) - 5) == "ant|>"
 
 
 def test_thinking_is_a_switch_that_is_off():
@@ -629,7 +626,7 @@ def closed_port():
 def test_an_address_without_a_server_stops_the_run():
     address = f"http://127.0.0.1:{closed_port()}/v1"
     start = time.monotonic()
-    with pytest.raises(PolicyError, match=f"no server answers at {address} .*Start one, or"):
+    with pytest.raises(PolicyError, match=f"no server answers at {address} .*Start it, or"):
         ask(asking(address, first_wait=60.0), 4)
     assert time.monotonic() - start < 5
 
@@ -638,7 +635,7 @@ def test_a_server_that_goes_away_stops_the_run():
     with serving(lambda body: completion("a")) as server:
         policy = asking(server.address, retries=2)
         ask(policy)
-    with pytest.raises(PolicyError, match="a rerun goes on from it"):
+    with pytest.raises(PolicyError, match="a rerun plays the others"):
         ask(policy)
 
 
@@ -671,7 +668,9 @@ def test_a_refusal_after_answers_is_missing():
 def test_a_server_of_another_sort_stops_the_run():
     with serving(lambda body: (200, {"hello": "world"})) as server:
         server.models = []
-        with pytest.raises(PolicyError, match=r"no OpenAI-compatible server.*ends in /v1"):
+        with pytest.raises(
+            PolicyError, match=r"does not answer like an OpenAI-compatible server.*ends in /v1"
+        ):
             ask(asking(server.address))
 
 

@@ -21,8 +21,9 @@ from lib.rollouts.collection import (
     tabulate,
 )
 from lib.rollouts.policies import PolicyError, Reply, ScriptedPolicy
-from lib.rollouts.prompts.harness import parse_tool_calls, render_calls
+from lib.rollouts.prompts.harness import render_calls
 from lib.rollouts.regrading import has_valid_call, regrade
+from lib.rollouts.tool_calls import parse_tool_calls
 from lib.trajectories.jsonl import RolloutWriter
 from lib.trajectories.manifest import CollectionError
 from lib.trajectories.schema import Message, Rollout, Tool, ToolCall, Turn
@@ -654,7 +655,7 @@ def test_an_attempt_without_a_completion_stays_as_it_is():
 
 
 def test_only_single_turns_are_regraded():
-    with pytest.raises(ValueError, match=r"several turns.*collect it anew"):
+    with pytest.raises(ValueError, match=r"several turns.*Collect it again"):
         list(regrade([written("")], buttons.Buttons(), "exact"))
     with pytest.raises(ValueError, match="is no attempt at buttons"):
         list(regrade([replace(written(""), benchmark="other")], OneTry(), "exact"))

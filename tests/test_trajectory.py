@@ -107,8 +107,8 @@ def test_tool_reads_the_wrapped_form():
         ({"passed": 1}, "passed must be True, False or None, got 1"),
         ({"attempt": -1}, "attempt must be an integer from 0 up, got -1"),
         ({"task": 3}, "task must be a string, got 3"),
-        ({"messages": ()}, "names message 1 of 0 messages"),
-        ({"turns": (Turn(0),)}, "message 0 of a turn is not the assistant's"),
+        ({"messages": ()}, "belongs to message 1, but there are 0 messages"),
+        ({"turns": (Turn(0),)}, "belongs to message 0, which is not an assistant's"),
     ],
 )
 def test_bad_rollouts_are_refused(changes, message):
@@ -147,10 +147,10 @@ def test_shards_join_by_concatenation(tmp_path):
     assert read_rollouts(tmp_path / "all") == [rollout(0), rollout(1)]
 
 
-def test_torn_last_line_is_dropped_with_a_warning(tmp_path):
+def test_torn_last_line_is_skipped_with_a_warning(tmp_path):
     path = write(tmp_path / "run", rollout(0), rollout(1))
     os.truncate(path, path.stat().st_size - 40)
-    with pytest.warns(UserWarning, match=r"run:2: the last line is torn and was dropped"):
+    with pytest.warns(UserWarning, match=r"run:2: the last line is torn and was skipped"):
         assert read_rollouts(path) == [rollout(0)]
 
 
@@ -222,7 +222,10 @@ def test_the_same_attempt_of_two_arms_is_no_repeat(tmp_path):
         (b'{"schema": 1, "task": "a"}', "incomplete Rollout: .*missing"),
         (b'{"schema": 1, "colour": "a"}', "unknown field 'colour' of a Rollout"),
         (b'{"schema": 1, "messages": 3}', "malformed messages"),
-        (b'{"schema": 1, "turns": [{"message": 0, "prompt_ids": {"kept": 1}}]}', "keeps 1 of 0"),
+        (
+            b'{"schema": 1, "turns": [{"message": 0, "prompt_ids": {"kept": 1}}]}',
+            "keeps 1 tokens of the 0 before",
+        ),
         (b'{"schema": 1, "messages": [{"role": "bot", "content": ""}]}', "got 'bot'"),
     ],
 )
@@ -292,7 +295,7 @@ def test_an_action_past_the_context_limit_is_missing():
 
 @pytest.mark.parametrize("offsets", [[(0, 3), (3, 6), (6, 16)], [(0, 4), (4, 7), (7, 16)]])
 def test_a_token_across_the_seam_is_an_error(offsets):
-    with pytest.raises(TrajectoryError, match="across the edge of the action of message 1"):
+    with pytest.raises(TrajectoryError, match="crosses the edge of the action of message 1"):
         token_spans(offsets, TRANSCRIPT.actions)
 
 
@@ -310,18 +313,18 @@ def test_what_ended_a_turn_may_be_gone_from_the_next(following, last):
 
 def test_more_than_the_ending_of_a_turn_may_not_be_gone():
     turns = (Turn(1, (1, 2), (4, 5, 6), ending=1), Turn(3, (1, 2, 4, 9), (7,)))
-    with pytest.raises(TrajectoryError, match=r"turn 0 of .* is no prefix"):
+    with pytest.raises(TrajectoryError, match=r"does not begin with the tokens of turn 0"):
         stored_tokens(rollout(turns=turns))
 
 
 def test_an_ending_is_part_of_the_action():
-    with pytest.raises(TrajectoryError, match="ending is 3 of 2 action tokens"):
+    with pytest.raises(TrajectoryError, match="ending is 3, expected 0 to 2 action tokens"):
         Turn(1, (1,), (2, 3), ending=3)
 
 
 def test_stored_tokens_of_text_tokenised_anew():
     turns = (Turn(1, (1, 2), (4,)), Turn(3, (1, 2, 9), (7,)))
-    with pytest.raises(TrajectoryError, match=r"turn 0 of .* is no prefix"):
+    with pytest.raises(TrajectoryError, match=r"does not begin with the tokens of turn 0"):
         stored_tokens(rollout(turns=turns))
     with pytest.raises(TrajectoryError, match=r"turn 0 of .* has no stored token ids"):
         stored_tokens(rollout(turns=(Turn(1),)))

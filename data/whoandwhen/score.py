@@ -17,7 +17,7 @@ from lib import ROOT, advantage
 from lib.advantage import store
 from lib.envs.benchmarks.whoandwhen import SPLITS, as_rollout, read_logs
 from lib.rollouts.policies import PolicyError
-from lib.rollouts.prompts.prompt_formats import Plain
+from lib.rollouts.prompts import Plain
 from lib.trajectories.jsonl import RolloutWriter
 
 HERE = Path(__file__).parent

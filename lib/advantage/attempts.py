@@ -6,8 +6,7 @@ from pathlib import Path
 
 from lib.advantage.store import digest
 from lib.rollouts.policies.local import tokenizer_digest
-from lib.rollouts.prompts import word_language
-from lib.rollouts.prompts.prompt_formats import PromptFormat
+from lib.rollouts.prompts import PromptFormat, word_language
 from lib.trajectories import jsonl, manifest, store
 from lib.trajectories.schema import Rollout
 

@@ -35,7 +35,7 @@ from lib.advantage.tokenize import (
 from lib.generation import open_model
 from lib.generation.logprobs import TOKENS_AT_ONCE, TOP_K
 from lib.rollouts.policies.local import fingerprint
-from lib.rollouts.prompts.prompt_formats import PromptFormat
+from lib.rollouts.prompts import PromptFormat
 from lib.rollouts.prompts.word_language import WordLanguage
 from lib.trajectories import manifest
 from lib.trajectories.jsonl import LineWriter

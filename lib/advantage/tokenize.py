@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from lib.rollouts.policies.protocol import Context
-from lib.rollouts.prompts.prompt_formats import BREAK, PromptFormat, check_understood
+from lib.rollouts.prompts import PromptFormat
+from lib.rollouts.prompts.protocol import BREAK, check_known_tokens
 from lib.trajectories.schema import Message, Rollout, TrajectoryError, offered_tools
 from lib.trajectories.tokens import Reading, Span, Transcript, chosen_tokens, token_spans
 
@@ -164,7 +165,7 @@ def _read(key, passed, transcripts, tokenizer, context, seams, options) -> Steps
         ids, spans = encode(transcript, tokenizer, options)
         sequences.append(ids)
         if number == 0 and spans:
-            check_understood(ids[: spans[0][0]], tokenizer)
+            check_known_tokens(ids[: spans[0][0]], tokenizer)
         for span, (first, last) in zip(transcript.actions, spans, strict=True):
             if first == 0 and last > 0:
                 raise TrajectoryError(

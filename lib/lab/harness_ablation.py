@@ -158,7 +158,8 @@ def live(model: str = "smollm2-135m-instruct", tasks: int = 2, n: int = 2) -> pd
     from lib.generation import Engine, Sampling, load
     from lib.generation.models import find_model
     from lib.rollouts.collection import collect
-    from lib.rollouts.policies import ChatTemplate, Harness, LocalPolicy, Plain
+    from lib.rollouts.policies import LocalPolicy
+    from lib.rollouts.prompts import ChatTemplate, Harness, Plain
 
     environment, cache = open_environment("bfcl:simple_python"), ROOT / "build" / "models"
     weights, tokenizer = load(find_model(model, cache), cache=cache)

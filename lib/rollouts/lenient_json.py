@@ -1,13 +1,13 @@
-"""A forgiving JSON reader for text that a language model wrote.
+"""A lenient JSON reader for text that a language model wrote.
 
-It reads every valid JSON text as JSON does, and the usual near misses as they were meant: Python's
-literals and quotes, curly quotes as delimiters, quotes and line breaks inside a string that were
-not escaped, commas too many or too few, brackets too many or too few, bare words. It never
-completes what was torn off: an object whose end is not there comes back as :class:`Torn`.
+It reads valid JSON as any JSON reader does. It also reads frequent mistakes as they were meant:
+Python's literals and quotes, curly quotes, quotes and line breaks that are not escaped in a string,
+commas or brackets too many or too few, words without quotes. It never completes a value: an object
+whose end is missing is returned as :class:`Torn`.
 
-Why not json-repair 0.64: it takes 71 s over one megabyte of open braces, and it completes torn
-values, so that half a file name would be acted on. This reader does not recurse, and it stops when
-its :class:`Effort` is spent, so hostile text costs no more than long text does.
+The library json-repair (0.64) does not serve here: it takes 71 s for a megabyte of open braces, and
+it completes torn values, so that an agent would act on half a file name. This reader does not
+recurse, and it stops when its :class:`Effort` is spent: hostile text costs no more than long text.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from functools import cache
 from typing import Any, NamedTuple
 
 MAX_DEPTH = 64
-"""Deeper nesting is not read: no call needs it, and recursive code downstream could not bear it."""
+"""Deeper nesting is not read: no call needs it, and it would overflow recursive code elsewhere."""
 
 _CHARACTERS_A_STEP = 16
 
 
 class Torn(dict):
-    """An object of which only the start is there."""
+    """An object whose end is missing."""
 
 
 @dataclass(slots=True)
 class Effort:
-    """What reading may still cost, in steps of about a microsecond, and the repairs it made.
+    """How much work reading may still take, and the repairs made so far.
 
-    One step reads one token or 16 characters of a string. The default is several times what the
-    longest reply of a policy (a few thousand tokens) needs.
+    steps: of about a microsecond each. A step reads a token, or 16 characters of a string. The
+        default is several times what the longest reply of a policy, a few thousand tokens, needs.
     """
 
     steps: int = 16_000
     repairs: dict[str, None] = field(default_factory=dict)
 
     def spend(self, characters: int = 0) -> None:
-        """Take one step, and those for the characters of a string."""
+        """Spend a step, and more for the characters of a string."""
         self.steps -= 1 + characters // _CHARACTERS_A_STEP
 
     def note(self, repair: str) -> None:
-        """Record a repair, once however often it was made."""
+        """Record a repair; a repeated repair is recorded once."""
         self.repairs[repair] = None
 
 
 class Reading(NamedTuple):
-    """A value, where its text ends, and whether all of it was there and well formed enough."""
+    """A value, where it ends in the text, and whether it could be read to its end."""
 
     value: Any
     end: int
@@ -64,9 +64,10 @@ _LITERALS = {"true": True, "false": False, "null": None}
 _PYTHON_LITERALS = {"True": True, "False": False, "None": None}
 _CLOSERS = {'"': '"', "'": "'", **dict.fromkeys("“”„", '“”"'), **dict.fromkeys("‘’", "‘’'")}
 
-# A quote ends a string only if what follows it can follow a string in that place. In valid JSON
-# the first unescaped quote always passes; in the rest, inner quotes that were not escaped do not.
-# A fence at the start of a line ends the block, so a string that reaches one was never closed.
+# A quote ends a string only if it is followed by what may follow a string in that place. In valid
+# JSON this holds for the first quote that is not escaped. In other text it does not hold for quotes
+# inside the string that should have been escaped.
+# A fence at the start of a line ends the block, so a string never goes on past it.
 _AFTER_STRING = {
     "key": r"\s*:",
     "member": r"\s*(?:[}\]]|[,;]\s*(?:[\"'“”‘’}\]{]|[\w$.-]++\s*:)|```|[\"'][\w$.-]++[\"']\s*:)",
@@ -82,14 +83,14 @@ def _string_pattern(quote: str, place: str) -> re.Pattern[str]:
 
 
 class _Stuck(Exception):
-    """Reading cannot go on; carries where the search for the next value should begin."""
+    """Reading cannot go on. The argument is where to look for the next value."""
 
 
 def read_value(text: str, start: int, effort: Effort) -> Reading:
     """Read the object or array whose opening bracket is ``text[start]``.
 
-    What cannot be read ends the value: ``whole`` is then False, the objects that were still open
-    are :class:`Torn`, and ``end`` (always beyond ``start``) is where to look for the next value.
+    If reading gets stuck, ``whole`` is False, the objects that are still open become :class:`Torn`,
+    and ``end``, which is always beyond ``start``, is where to look for the next value.
     """
     reader = _Reader(text, effort)
     reader.push(text[start])
@@ -103,7 +104,7 @@ def read_value(text: str, start: int, effort: Effort) -> Reading:
 
 
 class _Reader:
-    """The stack of open containers; ``keys`` are the keys that wait for their values."""
+    """A stack of open containers; ``keys`` holds, for each, the key that waits for its value."""
 
     def __init__(self, text: str, effort: Effort):
         self.text, self.effort = text, effort
@@ -118,7 +119,7 @@ class _Reader:
         self.after_value = False
 
     def put(self, value: Any) -> None:
-        """Add a finished value to the innermost open container, or finish if there is none."""
+        """Add a finished value to the innermost open container; without one, it is the result."""
         if not self.open:
             self.value = value
         elif isinstance(self.open[-1], list):
@@ -134,7 +135,7 @@ class _Reader:
         self.put(value)
 
     def abandon(self) -> Any:
-        """Close all that is open; what is unfinished in an object marks it as torn."""
+        """Close all open containers, and mark the objects among them as torn."""
         while self.open:
             if isinstance(self.open[-1], dict):
                 self.open[-1] = Torn(self.open[-1])
@@ -225,13 +226,13 @@ class _Reader:
 
     def read_string(self, quote: str, at: int, place: str) -> tuple[str, int]:
         limit = at + 1 + self.effort.steps * _CHARACTERS_A_STEP
-        found = _string_pattern(quote, place).match(self.text, at + 1, limit)
-        self.effort.spend((found.end() if found else min(limit, len(self.text))) - at)
-        if not found:
+        match = _string_pattern(quote, place).match(self.text, at + 1, limit)
+        self.effort.spend((match.end() if match else min(limit, len(self.text))) - at)
+        if not match:
             raise _Stuck(at + 1)
         if quote != '"':
             self.effort.note("quotes that JSON does not have")
-        return self.unescape(found[1]), found.end()
+        return self.unescape(match[1]), match.end()
 
     def unescape(self, body: str) -> str:
         plain = _ESCAPE.sub("", body) if "\\" in body else body
@@ -240,7 +241,7 @@ class _Reader:
         if plain is body:
             return body
         text = _ESCAPE.sub(_unescape, body)
-        # Joins the two halves of characters beyond 16 bits; a half alone could not be written.
+        # Joins surrogate pairs; half a pair could not be written, and is replaced.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def read_atom(self, atom: str) -> Any:
@@ -268,9 +269,10 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def to_number(text: str) -> int | float | None:
-    """Return the number that ``text`` writes in JSON's notation, None if none that is finite.
+    """Return the finite number that ``text`` is in JSON's notation, None if it is none.
 
-    More than 300 digits are refused as well: Python's conversions are quadratic, and limited.
+    Numbers of more than 300 characters are not read: Python limits how many digits it converts, and
+    takes time quadratic in their number.
     """
     number = _NUMBER.fullmatch(text) if len(text) <= 300 else None
     if not number:

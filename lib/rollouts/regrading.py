@@ -1,4 +1,4 @@
-"""Read stored completions anew: what another parser would have made of the very same text."""
+"""Grade stored completions again: what would another parser have read in the same text?"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -13,13 +13,14 @@ def regrade(
 ) -> Iterator[Rollout]:
     """Grade attempts at single-turn tasks as if `parser` had read their completions.
 
-    The text must hold what the policy wrote, calls and all, as a text format or a chat template
-    leaves it. Attempts without a completion to read (trouble, no room in the context) come back as
-    they are. Raises ValueError for a rollout of another benchmark, or of more than one turn.
+    The text of a rollout must hold all that the policy wrote, calls included; a text format or a
+    chat template leaves it so. Attempts without a completion (there was trouble, or no room in the
+    context) are returned unchanged. Raises ValueError for a rollout of another benchmark, or of
+    more than one turn.
     """
     for rollout in rollouts:
         if rollout.benchmark != environment.name:
-            raise ValueError(f"{rollout.key} is no attempt at {environment.name}")
+            raise ValueError(f"{rollout.key} is not an attempt at {environment.name}")
         if not rollout.turns or rollout.turns[-1].finish == "context":
             yield rollout
         else:
@@ -27,7 +28,7 @@ def regrade(
 
 
 def has_valid_call(rollout: Rollout) -> bool:
-    """Whether a reply calls a tool on offer with all the arguments that it requires, or more."""
+    """Whether a reply calls a tool that was offered with at least its required arguments."""
     required = {
         tool.name: set(tool.parameters.get("required") or ())
         for tool in offered_tools(rollout.tools, rollout.messages)
@@ -48,8 +49,8 @@ def _regraded(rollout: Rollout, environment: Environment, parser: Parser) -> Rol
         episode.step(reply)
         if len(rollout.turns) > 1 or not episode.done:
             raise ValueError(
-                f"{rollout.key} is an attempt of several turns, whose later ones depend on how the "
-                "first was read: collect it anew with the other parser"
+                f"{rollout.key} has several turns, and the later ones depend on how the first was "
+                "read. Collect it again with the other parser."
             )
         outcome = episode.outcome
     finally:

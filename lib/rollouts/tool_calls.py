@@ -1,7 +1,8 @@
-"""From a policy's text to tool calls: the robust parser, the paper's, and an exact one.
+"""Read tool calls from a policy's text, by three parsers: robust, the paper's, and exact.
 
-Model text is data. It is read by the JSON readers of the standard library and of
-:mod:`lib.rollouts.lenient_json`, never evaluated, and no text makes a parser raise or run for long.
+A model's text is data. Only the JSON readers of the standard library and of
+:mod:`lib.rollouts.lenient_json` read it; it is never evaluated. No text makes a parser raise an
+error or run for long.
 """
 
 from __future__ import annotations
@@ -18,39 +19,45 @@ from lib.trajectories.schema import Tool, ToolCall
 Parser = Literal["robust", "paper", "exact"]
 
 _LONGEST = 200_000
-"""Characters of a text that the paper's and the exact parser read: far more than a reply has."""
+"""The paper's and the exact parser read so many characters, far more than a reply has."""
 
 
 class Parsed(NamedTuple):
-    """The calls of a text in order, and the repairs that were needed to read them."""
+    """The calls in a text, in order, and the repairs that were made to read them."""
 
     calls: tuple[ToolCall, ...]
     repairs: tuple[str, ...]
 
 
 def parse_tool_calls(text: str, tools: Sequence[Tool], parser: Parser = "robust") -> Parsed:
-    """Read the tool calls that a policy wrote; none means that the text is a final answer.
+    """Read the tool calls that a policy wrote; a text without calls is a final answer.
 
     Parameters
     ----------
     text : str
-        A completion, with or without the closing fence that a stop string may have eaten.
+        A completion. Its closing fence may be missing, since it may be the stop string.
     tools : sequence of Tool
-        Calls of other tools are dropped; the schemas say which strings to cast.
+        Calls of other tools are dropped. The schemas tell which strings to cast.
     parser : {"robust", "paper", "exact"}
-        - robust reads what was meant: all blocks labelled tool_call, else all other fenced blocks,
-          else the first run of JSON in the text, by :func:`.lenient_json.read_value`. Casts
-          strings to the schema's types at every depth. A call that was torn off is dropped.
-        - paper has just the leniency of METHODS section 2: fenced blocks, else the first balanced
-          JSON value; light repairs of the whole block; unknown tools dropped; top-level string
-          arguments cast to the schema's scalar types.
-        - exact repairs nothing: one block labelled tool_call, or the whole text, must be valid
-          JSON, one object or an array of objects with just a known "name" and "arguments".
+        - robust reads what the policy meant. It looks into all blocks labelled tool_call; if they
+          hold no call, into all other fenced blocks; if these hold none, at the first run of JSON
+          in the text. It reads JSON by :func:`.lenient_json.read_value`, and casts strings to the
+          types of the schema at every depth. It drops calls of which only the start is there.
+        - paper is as lenient as METHODS section 2. It reads the fenced blocks, or else the first
+          balanced JSON value. It repairs a block as a whole, in few ways, and casts strings to the
+          scalar types of the schema at the top level only.
+        - exact repairs nothing. A single block labelled tool_call, or the whole text, must be valid
+          JSON: an object, or an array of objects, with a known "name", "arguments" and no more.
 
     Returns
     -------
     Parsed
         ``(calls, repairs)``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown parser.
     """
     known = {tool.name: tool for tool in tools}
     if parser == "robust":
@@ -64,7 +71,7 @@ def parse_tool_calls(text: str, tools: Sequence[Tool], parser: Parser = "robust"
 
 # ------------------------------------------------------------------------------------ robust
 
-# Alternatives that begin with a literal let the search skip at C's speed.
+# Each alternative begins with a literal character, which makes the search much faster.
 _MARK = re.compile(r"```[`]*+[ \t]*+([\w+-]*+)|\[|\{")
 _TOOL_BLOCK = re.compile(r"```[ \t]*+tool")
 _FENCE_LINE = re.compile(r"\n[ \t]*+```")
@@ -74,8 +81,8 @@ _COST_OF_A_START = 32  # in characters of a string: three steps
 _WRAPPERS = ("function", "tool_call", "tool_calls", "function_call", "calls")
 
 
-class _Found(NamedTuple):
-    """A value in a text: the label of its block (None outside blocks), where it is, its calls."""
+class _Value(NamedTuple):
+    """A JSON value in a text that holds calls; `label` is its block's, None outside blocks."""
 
     label: str | None
     start: int
@@ -94,23 +101,23 @@ def _parse_robust(text: str, known: dict[str, Tool]) -> Parsed:
     return Parsed(tuple(call for call in calls if call), tuple(effort.repairs))
 
 
-def _labelled(text: str, effort: Effort) -> list[_Found]:
-    """Find the calls in all blocks labelled tool_call; what comes before them is not read."""
+def _labelled(text: str, effort: Effort) -> list[_Value]:
+    """Find calls in all blocks labelled tool_call; the text before the first block is not read."""
     first = _TOOL_BLOCK.search(text)
     values = _values(text, first.start(), effort) if first else ()
     return [value for value in values if value.label and value.label.startswith("tool")]
 
 
-def _fenced(text: str, effort: Effort) -> list[_Found]:
-    """Find the calls in all fenced blocks; what comes before them is not read."""
+def _fenced(text: str, effort: Effort) -> list[_Value]:
+    """Find calls in all fenced blocks; the text before the first block is not read."""
     first = text.find("```")
     values = _values(text, first, effort) if first >= 0 else ()
     return [value for value in values if value.label is not None]
 
 
-def _bare(text: str, effort: Effort) -> list[_Found]:
-    """Find the first run of values outside blocks that are calls."""
-    run: list[_Found] = []
+def _bare(text: str, effort: Effort) -> list[_Value]:
+    """Find the first run of values outside blocks that hold calls."""
+    run: list[_Value] = []
     for value in _values(text, 0, effort):
         if value.label is None:
             if run and not _BETWEEN_VALUES.fullmatch(text, run[-1].end, value.start):
@@ -119,8 +126,8 @@ def _bare(text: str, effort: Effort) -> list[_Found]:
     return run
 
 
-def _values(text: str, at: int, effort: Effort) -> Iterator[_Found]:
-    """Yield the values from ``at`` on that hold something of the shape of a call."""
+def _values(text: str, at: int, effort: Effort) -> Iterator[_Value]:
+    """Yield the values from ``at`` on that hold an object in the shape of a call."""
     label = None
     while effort.steps > 0 and (mark := _MARK.search(text, at)):
         effort.spend(_COST_OF_A_START)
@@ -132,11 +139,11 @@ def _values(text: str, at: int, effort: Effort) -> Iterator[_Found]:
         reading = read_value(text, mark.start(), effort)
         calls = list(_call_objects(reading.value))
         if calls:
-            yield _Found(label, mark.start(), reading.end, calls, effort.repairs)
+            yield _Value(label, mark.start(), reading.end, calls, effort.repairs)
         if reading.whole:
             at = reading.end
         elif calls:
-            # What follows may be the inside of a torn string: no call may be taken from it.
+            # What follows may be inside a string that is torn: no call may be read from it.
             fence = _FENCE_LINE.search(text, reading.end)
             at = fence.start() if fence else len(text)
         else:
@@ -144,7 +151,7 @@ def _values(text: str, at: int, effort: Effort) -> Iterator[_Found]:
 
 
 def _call_objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield the objects that have the shape of a call, in lists and in the usual wrappers."""
+    """Yield the objects in the shape of a call, also from lists and the usual wrappers."""
     if isinstance(value, list):
         for item in value:
             yield from _call_objects(item)
@@ -158,7 +165,7 @@ def _call_objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _name(value: dict[str, Any]) -> str | None:
-    """Return the name that a call-shaped object calls, None for any other object."""
+    """Return the tool's name in an object in the shape of a call, None for other objects."""
     name = value.get("name", value.get("function"))
     has_arguments = any(key in value for key in _ARGUMENTS)
     if isinstance(value, Torn) and (has_arguments or "name" in value):
@@ -169,7 +176,7 @@ def _name(value: dict[str, Any]) -> str | None:
 
 
 def _finish(raw: dict[str, Any], known: dict[str, Tool], effort: Effort) -> ToolCall | None:
-    """Make a call of a call-shaped object; None, with a note, if it must be dropped."""
+    """Turn an object in the shape of a call into a call; None, with a note, if it is dropped."""
     key = next((key for key in _ARGUMENTS if key in raw), None)
     arguments = raw.get(key, {})
     if isinstance(raw, Torn) and (key is None or isinstance(arguments, Torn)):
@@ -200,7 +207,7 @@ def _finish(raw: dict[str, Any], known: dict[str, Tool], effort: Effort) -> Tool
 
 
 def _read_whole(text: str, kind: type, effort: Effort) -> Any:
-    """Return the ``kind`` of JSON value that is all of ``text``, None if it is not."""
+    """Read all of ``text`` as a JSON value of type ``kind``; None if it is anything else."""
     text = text.strip()
     if not text.startswith("{" if kind is dict else "["):
         return None
@@ -218,7 +225,7 @@ def _properties(schema: Any) -> dict[str, Any]:
 
 
 def _types(schema: Any) -> tuple[str, ...]:
-    """Return the JSON types a schema allows, none if it does not say."""
+    """Return the JSON types that a schema names."""
     types = schema.get("type", ()) if isinstance(schema, dict) else ()
     types = (types,) if isinstance(types, str) else types
     return tuple(kind for kind in types if isinstance(kind, str))
@@ -229,7 +236,7 @@ def _cast_members(arguments: dict, properties: dict[str, Any], effort: Effort) -
 
 
 def _cast(value: Any, schema: Any, effort: Effort, name: str) -> Any:
-    """Cast strings to the types of the schema, inside lists and objects too."""
+    """Cast strings to the types of the schema, also inside lists and objects."""
     if isinstance(value, dict):
         return _cast_members(value, _properties(schema), effort)
     if isinstance(value, list):
@@ -249,7 +256,7 @@ def _cast(value: Any, schema: Any, effort: Effort, name: str) -> Any:
 
 
 def _cast_scalar(text: str, kind: str) -> int | float | bool | None:
-    """Return the integer, number or boolean that a string writes, None if it writes none."""
+    """Return the integer, number or boolean that a string stands for, None if there is none."""
     text = text.strip()
     if kind == "boolean":
         return {"true": True, "false": False}.get(text.lower())
@@ -273,7 +280,7 @@ _PAPER_REPAIRS = (
 def _parse_paper(text: str, known: dict[str, Tool]) -> Parsed:
     repairs: dict[str, None] = {}
     text = text[:_LONGEST]
-    blocks = [found[1] for found in islice(_PAPER_BLOCK.finditer(text), 64)]
+    blocks = [block[1] for block in islice(_PAPER_BLOCK.finditer(text), 64)]
     values = [_load_repaired(block, repairs) for block in blocks or [_first_balanced(text)]]
     calls = []
     for raw in chain(*(value if isinstance(value, list) else [value] for value in values)):
@@ -288,7 +295,7 @@ def _parse_paper(text: str, known: dict[str, Tool]) -> Parsed:
 
 
 def _first_balanced(text: str) -> str:
-    """Return the first stretch of text from a bracket to the one that closes it, or nothing."""
+    """Return the first part of a text from a bracket to the one that closes it, or nothing."""
     depth, start = 0, 0
     for token in islice(_PAPER_TOKEN.finditer(text), 20_000):
         if token[0] in "[{":
@@ -302,7 +309,7 @@ def _first_balanced(text: str) -> str:
 
 
 def _load_repaired(block: str, repairs: dict[str, None]) -> Any:
-    """Load a block, repaired as a whole text where it must be; None if that does not help."""
+    """Load a block, with repairs of its whole text if needed; None if they do not help."""
     value = load_json(block)
     for name, pattern, replacement in _PAPER_REPAIRS:
         if value is not None:
@@ -353,10 +360,10 @@ def _parse_exact(text: str, known: dict[str, Tool]) -> Parsed:
 
 
 def load_json(text: str) -> Any:
-    """Load valid JSON, None if it is not, or nests deeper or has longer numbers than is safe."""
+    """Load JSON; None if it is invalid, nests too deep, or holds what could not be written."""
     try:
         value = json.loads(text, parse_float=_finite, parse_constant=_finite)
-        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair cannot be written
+        json.dumps(value, ensure_ascii=False).encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError):
         return None
     return value if _depth(value) <= MAX_DEPTH else None

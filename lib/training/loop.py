@@ -21,7 +21,7 @@ from lib.generation.logprobs import action_logits
 from lib.rollouts.episodes import roll_out
 from lib.rollouts.policies import LocalPolicy
 from lib.rollouts.policies.local import fingerprint, tokenizer_digest
-from lib.rollouts.prompts.prompt_formats import PromptFormat
+from lib.rollouts.prompts import PromptFormat
 from lib.training import checkpoints
 from lib.training.batches import Episode, Scores, read_episode, score
 from lib.training.learners import Diverged, make_learner

@@ -10,9 +10,8 @@ import torch
 
 from lib.envs import Environment
 from lib.generation import open_model
-from lib.rollouts.policies import PromptFormat
 from lib.rollouts.policies.opening import check_words
-from lib.rollouts.prompts.word_language import WordLanguage
+from lib.rollouts.prompts import PromptFormat, WordLanguage
 from lib.training import checkpoints
 from lib.training.loop import train_policy
 from lib.training.settings import Settings

@@ -1,8 +1,8 @@
-"""Rollouts as append-only files of JSON lines, one rollout a line.
+"""Rollouts in append-only files of JSON lines, a rollout per line.
 
-Every line carries the schema's version, so shards may be joined by concatenation. A process that
-dies can tear the last line only: readers drop that line with a warning, and
-:class:`RolloutWriter` removes it before it appends, so that nothing is glued to a torn line.
+Every line holds the version of the schema, so shards can be joined by concatenation. A process that
+dies can only tear the last line. Readers skip that line with a warning; :class:`RolloutWriter` cuts
+it off before it appends, so that no line is glued to it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from lib.trajectories.schema import Message, Rollout, Tool, ToolCall, Trajectory
 from lib.trajectories.tokens import common_length
 
 SCHEMA = 1
-"""Version of the line format; a reader refuses the lines of another one."""
+"""Version of the format of a line; lines of another version are refused."""
 
 
 def to_line(rollout: Rollout) -> bytes:
-    r"""Write a rollout as one line of ASCII JSON that ends in ``\n``.
+    r"""Write a rollout as a line of ASCII JSON that ends in ``\n``.
 
-    A turn's prompt mostly repeats what came before it, so only what is new is written.
+    A turn's prompt mostly repeats the tokens before it: only their count and the new tokens are
+    written. Raises TrajectoryError for a rollout that JSON cannot hold.
     """
     record = {"schema": SCHEMA, **_plain(rollout), "turns": []}
     seen: tuple[int, ...] = ()
@@ -53,7 +54,7 @@ def _plain(item: Any) -> dict[str, Any]:
 
 
 def from_line(line: bytes | str) -> Rollout:
-    """Read what :func:`to_line` wrote; TrajectoryError says what is wrong with a line."""
+    """Read a line of :func:`to_line`. Raises TrajectoryError that says what is wrong with it."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -81,7 +82,9 @@ def _rollout(record: Any) -> Rollout:
             if raw.get("prompt_ids") is not None:
                 kept = raw["prompt_ids"]["kept"]
                 if kept > len(seen):
-                    raise TrajectoryError(f"a prompt keeps {kept} of {len(seen)} tokens")
+                    raise TrajectoryError(
+                        f"a prompt keeps {kept} tokens of the {len(seen)} before it"
+                    )
                 raw["prompt_ids"] = (*seen[:kept], *raw["prompt_ids"]["new"])
             turn = _build(Turn, raw)
             turns.append(turn)
@@ -112,7 +115,7 @@ def _build(kind: type, raw: dict[str, Any]) -> Any:
 
 
 class Entry(NamedTuple):
-    """What a line says of its attempt, and where in the file it starts, in bytes."""
+    """The attempt that a line holds, how it ended, and the byte at which the line starts."""
 
     key: tuple[str, str, str, str, int]
     passed: bool | None
@@ -123,10 +126,10 @@ class Entry(NamedTuple):
 def iter_rollouts(
     path: str | Path, on_torn: Callable[[str], object] = warnings.warn
 ) -> Iterator[Rollout]:
-    """Read a file line by line, repeated attempts and all.
+    """Yield the rollouts of a file line by line, repeated attempts included.
 
-    A last line that was torn is dropped, and ``torn`` is told so; any other bad line raises
-    TrajectoryError with the file, the line and what is wrong. Blank lines are skipped.
+    Blank lines are skipped, and so is a torn last line, with a message to ``on_torn``. Raises
+    TrajectoryError for any other bad line, with the file, the line and what is wrong.
     """
     for number, _, record in iter_records(path, on_torn):
         yield _numbered(path, number, _rollout, record)
@@ -135,13 +138,13 @@ def iter_rollouts(
 def iter_entries(
     path: str | Path, on_torn: Callable[[str], object] = warnings.warn
 ) -> Iterator[Entry]:
-    """Read of each line only which attempt it is and how it ended; else as iter_rollouts."""
+    """Yield of each line only its attempt and how it ended; else as :func:`iter_rollouts`."""
     for number, start, record in iter_records(path, on_torn):
         yield _numbered(path, number, lambda record: _entry(record, start), record)  # noqa: B023
 
 
 def rollouts_at(path: str | Path, starts: Iterable[int]) -> Iterator[Rollout]:
-    """Read the lines that start at these bytes, see :class:`Entry`."""
+    """Yield the rollouts of the lines that start at these bytes, see :class:`Entry`."""
     with open(path, "rb") as file:
         for start in starts:
             file.seek(start)
@@ -155,9 +158,10 @@ def rollouts_at(path: str | Path, starts: Iterable[int]) -> Iterator[Rollout]:
 def iter_records(
     path: str | Path, on_torn: Callable[[str], object] = warnings.warn
 ) -> Iterator[tuple[int, int, Any]]:
-    """Number, first byte and JSON value of each line; a torn last one is told and dropped.
+    """Yield the number, first byte and JSON value of each line; else as :func:`iter_rollouts`.
 
-    A line without its line break is torn whatever comes after: a writer may be at work on it.
+    A line without its line break is torn, even if more lines follow by now: it was still being
+    written when it was read.
     """
     with open(path, "rb") as file:
         start = 0
@@ -167,11 +171,11 @@ def iter_records(
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
                     if not line.endswith(b"\n"):
-                        on_torn(f"{path}:{number}: the last line is torn and was dropped")
+                        on_torn(f"{path}:{number}: the last line is torn and was skipped")
                         return
                     raise TrajectoryError(
-                        f"{path}:{number}: not JSON ({error}); only a last line may be torn: "
-                        "remove the line by hand, its attempt then runs again"
+                        f"{path}:{number}: not JSON ({error}); only a last line may be torn. "
+                        "Remove the line; its attempt is then played again."
                     ) from error
                 yield number, start, record
             start += len(line)
@@ -192,24 +196,24 @@ def _entry(record: Any, start: int) -> Entry:
 
 
 def read_rollouts(path: str | Path) -> list[Rollout]:
-    """Read a file; of an attempt that is in it more than once the last one wins, with a warning."""
-    found: dict[tuple, Rollout] = {}
+    """Read a file. Of an attempt that it holds several times the last is kept, with a warning."""
+    rollouts: dict[tuple, Rollout] = {}
     repeats = 0
     for rollout in iter_rollouts(path):
-        repeats += rollout.key in found
-        found[rollout.key] = rollout
+        repeats += rollout.key in rollouts
+        rollouts[rollout.key] = rollout
     if repeats:
         warnings.warn(
             f"{path}: {repeats} repeated (task, attempt), the last of each was kept", stacklevel=2
         )
-    return list(found.values())
+    return list(rollouts.values())
 
 
 def mend(path: str | Path) -> int:
-    """Make a file safe to append to, and return how many torn bytes were cut off its end.
+    """Cut a torn last line off a file that is to be appended to; return how many bytes were cut.
 
-    A last line that lacks only its line break is whole and gets one; the caller must be the only
-    writer of the file.
+    A last line that lacks only its line break is complete, and gets one. The caller must be the
+    only writer of the file.
     """
     with open(path, "r+b") as file:
         last = b""
@@ -227,11 +231,13 @@ def mend(path: str | Path) -> int:
 
 
 class LineWriter:
-    """Append lines to a file, each in the file when ``write_line`` returns.
+    """Appends lines to a file; each is in the file when ``write_line`` returns.
 
-    Opening makes the folder, locks the file against a second writer, and mends its end.
-    ``write_line`` hands the line to the operating system at once, so a killed process loses nothing
-    that was written; a line that could only be written in part (a full disk) is taken back.
+    Opening creates the folder, locks the file against a second writer, and mends its end.
+    ``write_line`` hands the line to the operating system at once, so that a killed process loses no
+    line that it wrote. A line that could be written only in part, on a full disk, is removed.
+
+    Raises TrajectoryError if another process is writing to the file.
     """
 
     def __init__(self, path: str | Path):
@@ -241,15 +247,15 @@ class LineWriter:
                 stack.enter_context(storage.lock(self.path))
             except storage.LockedError as error:
                 raise TrajectoryError(
-                    f"{self.path} is being written by another process; wait for it, or choose "
-                    "another file"
+                    f"{self.path} is being written by another process. Wait for it, or choose "
+                    "another file."
                 ) from error
             self._file = stack.enter_context(open(self.path, "ab", buffering=0))
             mend(self.path)
             self._held = stack.pop_all()
 
     def write_line(self, line: bytes) -> None:
-        """Append one line, its line break included."""
+        """Append a line, which ends in its line break."""
         left = memoryview(line)
         before = os.fstat(self._file.fileno()).st_size
         try:
@@ -271,12 +277,12 @@ class LineWriter:
 
 
 class RolloutWriter(LineWriter):
-    """Append rollouts to a file, one line at a time.
+    """Appends rollouts to a file, see :class:`LineWriter`.
 
     >>> with RolloutWriter("run.jsonl") as out:  # doctest: +SKIP
     ...     out.write(rollout)
     """
 
     def write(self, rollout: Rollout) -> None:
-        """Append one rollout."""
+        """Append a rollout."""
         self.write_line(to_line(rollout))

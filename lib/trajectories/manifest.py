@@ -1,4 +1,4 @@
-"""The manifest of a collection: every setting that matters, which no later run may change."""
+"""The manifest of a collection: the settings that decide its content, which no rerun may change."""
 
 import json
 import platform
@@ -15,13 +15,15 @@ PACKAGES = ("sharpening-lab", "torch", "transformers", "tokenizers")
 
 
 class CollectionError(ValueError):
-    """A folder that cannot be collected into: says which setting differs, or what is wrong."""
+    """A folder cannot be collected into or read: says which setting differs, or what is wrong."""
 
 
 def agree(path: Path, settings: Mapping[str, Any]) -> None:
-    """Write the manifest of a new collection, or refuse a setting that differs from its own.
+    """Write the manifest of a new collection, or compare these settings with those it has.
 
-    settings: nested, as JSON values. Versions of Python and of `PACKAGES` are recorded beside them.
+    settings: nested JSON values. The versions of Python and of `PACKAGES` are stored with them.
+
+    Raises CollectionError if a setting differs, and warns if only a version does.
     """
     wanted = _flat({"version": VERSION, **settings})
     versions = _versions()
@@ -29,9 +31,9 @@ def agree(path: Path, settings: Mapping[str, Any]) -> None:
     there = _parse(path, storage.write_once(path, text))
     then = there.pop("versions", {})
     _refuse_other(path, there, wanted, wanted.keys() | there.keys())
-    # Another version of a package means to compute the same, up to rounding: to refuse it would
-    # strand every collection that an upgrade overtakes. What it may change beside that (a template,
-    # the weights, the words of the harness) is among the settings, as a hash.
+    # Another version of a package should compute the same, up to rounding; to refuse it would
+    # leave no way to finish a collection after an upgrade. Whatever else an upgrade may change (a
+    # template, weights, the words of the harness) is among the settings, as a hash.
     changed = [
         f"{name} {then.get(name)}, now {versions.get(name)}"
         for name in sorted(versions.keys() | then.keys())
@@ -39,15 +41,15 @@ def agree(path: Path, settings: Mapping[str, Any]) -> None:
     ]
     if changed:
         warnings.warn(
-            f"{path.parent} was begun with {'; '.join(changed)}: the attempts of both stay in it",
+            f"{path.parent} was begun with {'; '.join(changed)}: it will hold attempts of both",
             stacklevel=3,
         )
 
 
 def check(path: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse what differs from the manifest among these settings, which need not be all.
+    """Raise CollectionError if one of these settings, which need not be all, differs.
 
-    Nothing is written, and a collection without a manifest takes any.
+    Nothing is written. A folder without a manifest accepts any settings.
     """
     if path.exists():
         wanted = _flat({"version": VERSION, **settings})
@@ -55,7 +57,7 @@ def check(path: Path, settings: Mapping[str, Any]) -> None:
 
 
 def settings(folder: Path) -> dict[str, Any]:
-    """The settings of a collection by their dotted names; none where it has no manifest."""
+    """The settings of a collection by their dotted names; {} if it has no manifest."""
     path = folder / "manifest.json"
     return _parse(path, path.read_text(encoding="utf-8")) if path.exists() else {}
 
@@ -65,19 +67,19 @@ def _refuse_other(path: Path, there: dict, wanted: dict, names: Iterable[str]) -
         if wanted.get(name) != there.get(name):
             raise CollectionError(
                 f"{path.parent} was collected with {name} = {there.get(name)!r}, now it is "
-                f"{wanted.get(name)!r}. Attempts under different settings are different cells: "
+                f"{wanted.get(name)!r}. Attempts under different settings must not be mixed: "
                 "choose another folder, or set it back."
             )
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _parse(path: Path, text: str) -> dict[str, Any]:
@@ -88,11 +90,11 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         error = f"it holds a {type(there).__name__}"
     except ValueError as reason:
         error = reason
-    raise CollectionError(f"{path}: not JSON ({error}). Mend it, or choose another folder.")
+    raise CollectionError(f"{path}: not JSON ({error}). Repair it, or choose another folder.")
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings with dotted names, as JSON values, so that a difference has a name."""
+    """Nested settings as JSON values under dotted names, so that each difference has a name."""
     flat = {}
     for name, value in json.loads(json.dumps(settings)).items():
         if isinstance(value, dict):

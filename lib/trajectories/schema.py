@@ -1,7 +1,4 @@
-"""Trajectories: messages, tool calls, rollouts, and the spans of them that were actions.
-
-:mod:`lib.trajectories.jsonl` writes and reads them.
-"""
+"""What rollouts are made of: messages, tool calls, tools, turns, and the keys of random numbers."""
 
 from __future__ import annotations
 
@@ -19,12 +16,12 @@ ROLES = ("system", "user", "assistant", "tool")
 
 
 class TrajectoryError(ValueError):
-    """A rollout, or a line of a rollout file, that is not what it should be."""
+    """A rollout, or a line of a file of rollouts, is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool: its name, its arguments by name, and the id a chat server gave it."""
+    """A call of a tool: its name, its arguments by name, and the id that a chat server gave it."""
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -40,7 +37,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as a policy is told of it; ``parameters`` is the JSON schema of its arguments."""
+    """A tool as it is described to a policy; ``parameters`` is the JSON schema of its arguments."""
 
     name: str
     description: str = ""
@@ -48,7 +45,7 @@ class Tool:
 
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> Tool:
-        """Read ``{"name", "description", "parameters"}``, bare or as chat APIs wrap it."""
+        """Read ``{"name", "description", "parameters"}``, bare or wrapped as in chat APIs."""
         raw = raw.get("function", raw)
         if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
             raise TrajectoryError(f"a tool needs a string 'name', got {raw!r}")
@@ -57,11 +54,11 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message.
+    """A message of a conversation.
 
-    ``content`` of an assistant is the text as the policy wrote it. ``name`` is the speaker or the
-    tool that answered; ``tool_call_id`` ties a tool's answer to its call where a server gave ids.
-    ``tools`` are tools that come to the ones offered before, from this message on.
+    ``content`` of an assistant is the text that the policy wrote. ``name`` is the speaker, or the
+    tool that answered. ``tool_call_id`` links a tool's answer to its call, where a server gave ids.
+    ``tools`` are offered from this message on, beside the tools offered before.
     """
 
     role: str
@@ -82,14 +79,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What is known of the tokens of one assistant message; None where it is not known.
+    """The tokens of an assistant's message; None for what is not known.
 
-    ``message`` is the index of the message. ``prompt_ids`` are all tokens the policy had read when
-    it began the turn, ``action_ids`` the ones it sampled. ``logprobs`` are natural logs of their
-    probabilities at the sampling temperature, ``logprobs_t1`` at temperature 1, one per action
-    token. ``finish`` says why the turn ended: stop, length, context, ... The last ``ending``
-    action tokens are what ended it (an end token, a stop string): they were sampled, but later
-    turns may go on without them.
+    ``message`` is the index of the message. ``prompt_ids`` are all tokens that the policy had read
+    when the turn began, ``action_ids`` the tokens that it sampled, called action tokens.
+    ``logprobs`` are the natural logs of their probabilities at the sampling temperature, and
+    ``logprobs_t1`` at temperature 1: a number per action token. ``finish`` says why the turn ended:
+    stop, length, context, ... The last ``ending`` action tokens ended the turn (an end token, a
+    stop string): they were sampled, but the prompt of the next turn may leave them out.
     """
 
     message: int
@@ -116,17 +113,18 @@ class Turn:
                 raise TrajectoryError(f"{name} of message {self.message} must be finite")
         if not 0 <= self.ending <= len(self.action_ids or ()):
             count = len(self.action_ids or ())
-            raise TrajectoryError(f"ending is {self.ending} of {count} action tokens")
+            raise TrajectoryError(f"ending is {self.ending}, expected 0 to {count} action tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """One attempt at one task, the row (benchmark, pair, arm, task, attempt) of the outcomes.
+    """An attempt at a task, the row (benchmark, pair, arm, task, attempt) of the outcomes.
 
-    ``passed`` is True, False, or None when the attempt cannot be graded; None needs a ``reason``
-    and never counts as a failure. ``tools`` holds the tools, or the :func:`tools_key` under which
-    the manifest beside the file keeps them. ``seeds`` names every seed, ``sampling`` every sampling
-    field that was sent; ``info`` is what the environment reports besides (reward, rounds, ...).
+    ``passed`` is True, False, or None if the attempt is missing, which needs a ``reason`` and never
+    counts as a failure. ``tools`` are the tools, or the :func:`tools_key` under which the
+    collection stores them (:mod:`lib.trajectories.store`). ``seeds`` holds every seed by name,
+    ``sampling`` every sampling setting, and ``info`` what else the environment reports (reward,
+    rounds, ...).
     """
 
     benchmark: str
@@ -160,26 +158,29 @@ class Rollout:
         for turn in self.turns:
             if not 0 <= turn.message < len(self.messages):
                 raise TrajectoryError(
-                    f"a turn names message {turn.message} of {len(self.messages)} messages"
+                    f"a turn belongs to message {turn.message}, but there are "
+                    f"{len(self.messages)} messages"
                 )
             if self.messages[turn.message].role != "assistant":
-                raise TrajectoryError(f"message {turn.message} of a turn is not the assistant's")
+                raise TrajectoryError(
+                    f"a turn belongs to message {turn.message}, which is not an assistant's"
+                )
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What tells this rollout from all others: (benchmark, pair, arm, task, attempt)."""
+        """What identifies this rollout: (benchmark, pair, arm, task, attempt)."""
         return self.benchmark, self.pair, self.arm, self.task, self.attempt
 
 
 class RolloutKey(NamedTuple):
-    """What the random numbers of one rollout depend on, besides the position of each token."""
+    """The random numbers of a rollout depend on this key and the position of each token alone."""
 
     seed: int
     task: str
     attempt: int
 
     def philox(self) -> np.ndarray:
-        """The key of this rollout's random numbers, two uint64."""
+        """The key of this rollout's stream of Philox random numbers: two uint64."""
         import numpy as np  # only here: what reads and writes text needs no numpy
 
         name = json.dumps([int(self.seed), str(self.task), int(self.attempt)])
@@ -188,18 +189,18 @@ class RolloutKey(NamedTuple):
 
 
 def offered_tools(tools: Iterable[Tool], messages: Iterable[Message]) -> tuple[Tool, ...]:
-    """Return the tools offered at the start and all that messages have added since."""
+    """Return the tools offered at the start and those that messages have added since."""
     return (*tools, *(tool for message in messages for tool in message.tools))
 
 
 def tools_key(tools: Iterable[Tool]) -> str:
-    """Return a short key that is the same for the same tools in the same order (SHA-256)."""
+    """Return a short key of these tools in this order (SHA-256)."""
     text = json.dumps([asdict(tool) for tool in tools], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def printable(message: Message) -> Message:
-    """Return the message as every tokenizer and server takes it: no half of a surrogate pair."""
+    """Return the message with "?" for each half of a surrogate pair, which no tokenizer takes."""
     names = {name: _whole(getattr(message, name)) for name in ("content", "name", "tool_call_id")}
     calls = tuple(map(_printable_call, message.tool_calls))
     return _replace(message, **names, tool_calls=calls)
@@ -212,13 +213,13 @@ def _printable_call(call: ToolCall) -> ToolCall:
 
 
 def _replace(value, **fields):
-    """`replace`, or the value itself where nothing changes, as most often: that is much faster."""
+    """`replace`, but much faster in the usual case that nothing changes."""
     same = all(getattr(value, name) == field for name, field in fields.items())
     return value if same else replace(value, **fields)
 
 
 def _whole(value: Any) -> Any:
-    """A JSON value with a question mark for each half of a surrogate pair."""
+    """A JSON value with "?" for each half of a surrogate pair."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""Tokens of trajectories: which of them were actions, what is read to score them, their scores.
+"""Tokens of trajectories: which of them were actions, what a model reads to score them, scores.
 
-No model runs here, so this needs no torch.
+No model runs here, and torch is not needed.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     import numpy as np
 
 TOP_K = 20
-"""Tokens of the mean log-prob that confidence is made of, likeliest first."""
+"""Confidence is the mean log-prob of so many likeliest tokens."""
 LOGITS_AT_ONCE = 2**24
-"""Logits that are held at once, 64 MB in float32."""
+"""So many logits are held at once: 64 MB in float32."""
 TOKENS_AT_ONCE = 4096
-"""Tokens of one forward pass, padding included, unless one sequence is longer."""
+"""At most so many tokens go into a forward pass, padding included, unless a sequence is longer."""
 
 
 class Reading(NamedTuple):
-    """What to read, and the tokens in it that were chosen.
+    """Token sequences for a model to read, and the action tokens in them that it scores.
 
-    sequences: token ids, none empty.
-    sequence, position: [actions], where each action token was chosen: the logits there, of the
-        token before it, are over it.
-    tokens: [actions], what was chosen.
+    sequences: of token ids, none of them empty.
+    sequence, position: [actions], where each action token was chosen. The logits at this position,
+        which is that of the token before it, are those of the choice.
+    tokens: [actions], the action tokens.
     """
 
     sequences: list[list[int]]
@@ -38,9 +38,10 @@ class Reading(NamedTuple):
 
 
 class TokenScores(NamedTuple):
-    """Of each action token of a reading, natural logs at temperature 1; each [actions].
+    """Natural logs of probabilities at temperature 1, for each action token of a reading.
 
-    log_probs: of the token that was chosen.  top: the mean over the `top_k` likeliest tokens there.
+    log_probs: [actions], of the token that was chosen.
+    top: [actions], the mean over the `top_k` likeliest tokens in its place.
     """
 
     log_probs: np.ndarray
@@ -49,7 +50,7 @@ class TokenScores(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters [start, end) of a transcript that message number ``message`` contributed."""
+    """Characters [start, end) of a transcript that are from the message of index ``message``."""
 
     message: int
     start: int
@@ -58,16 +59,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A rendered transcript and, in order, the spans of it that were the assistant's actions."""
+    """A rendered transcript and the spans of the assistant's actions in it, in order."""
 
     text: str
     actions: tuple[Span, ...]
 
     def pieces(self) -> list[tuple[str, Span | None]]:
-        """Cut the text at the edges of the actions; the pieces join to the text.
+        """Cut the text at the edges of the actions.
 
-        Tokenising piece by piece is what keeps a token from reaching across the seam between a
-        prompt and an action.
+        To tokenise it piece by piece keeps tokens from crossing these edges. Joined, the pieces are
+        the text.
         """
         pieces, at = [], 0
         for span in self.actions:
@@ -80,29 +81,29 @@ class Transcript:
 def token_spans(
     offsets: Sequence[tuple[int, int]], actions: Iterable[Span]
 ) -> list[tuple[int, int] | None]:
-    """Find the tokens [first, last) of every action in a transcript that was tokenised whole.
+    """Find the tokens [first, last) of each action in a transcript that was tokenised as a whole.
 
     Parameters
     ----------
     offsets : sequence of (int, int), one per token
-        Characters [start, end) of the transcript that the token covers, in order; an empty pair
+        Characters [start, end) of the transcript that the token covers, in order; an empty range
         for a special token.
     actions : iterable of Span
 
     Returns
     -------
     list of (int, int) or None, one per action
-        None where the tokens end before the action does (a context limit): that action is
-        missing, and must not be scored as if it had been read.
+        None if the tokens end before the action does, at a context limit. The action is then
+        missing: no model has read it whole, so it must not be scored.
 
     Raises
     ------
     TrajectoryError
-        If a token lies across the edge of an action, so that no token span is right. Tokenise
+        If a token crosses the edge of an action, so that no range of tokens is right. Tokenise
         :meth:`Transcript.pieces`, or use the stored ids (:func:`stored_tokens`).
     """
     covered = max((end for _, end in offsets), default=0)
-    found: list[tuple[int, int] | None] = []
+    spans: list[tuple[int, int] | None] = []
     for action in actions:
         inside = [
             index
@@ -110,30 +111,31 @@ def token_spans(
             if start < end and start < action.end and end > action.start
         ]
         if action.end > covered:
-            found.append(None)
+            spans.append(None)
         elif not inside:
-            found.append((0, 0))
+            spans.append((0, 0))
         elif offsets[inside[0]][0] < action.start or offsets[inside[-1]][1] > action.end:
             raise TrajectoryError(
-                f"a token lies across the edge of the action of message {action.message} "
-                f"(characters {action.start} to {action.end}); tokenise the transcript piece by "
-                "piece, or use the stored token ids"
+                f"a token crosses the edge of the action of message {action.message} (characters "
+                f"{action.start} to {action.end}). Tokenise the transcript piece by piece, or use "
+                "the stored token ids."
             )
         else:
-            found.append((inside[0], inside[-1] + 1))
-    return found
+            spans.append((inside[0], inside[-1] + 1))
+    return spans
 
 
 def stored_tokens(rollout: Rollout) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
-    """Return all token ids of a rollout, and the tokens [first, last) of each of its turns.
+    """Return all token ids of a rollout, and the range [first, last) of each turn's actions.
 
-    A turn's range leaves out those of its :attr:`Turn.ending` that the next turn did not read.
+    The range leaves out the tokens of :attr:`Turn.ending` that the next turn did not read.
 
     Raises
     ------
     TrajectoryError
-        If ids are not known, or if a turn did not go on from the tokens of the turn before it (a
-        server that tokenised the text anew): then no single sequence holds all actions.
+        If token ids are not known, or if a turn does not continue the tokens of the turn before,
+        as when a server tokenises the whole text each time. No single sequence then holds all
+        actions.
     """
     for number, turn in enumerate(rollout.turns):
         if turn.prompt_ids is None or turn.action_ids is None:
@@ -147,7 +149,9 @@ def stored_tokens(rollout: Rollout) -> tuple[tuple[int, ...], list[tuple[int, in
         sampled = turn.prompt_ids + turn.action_ids
         last = common_length(sampled, following)
         if last < len(sampled) - turn.ending or ids[:last] != sampled[:last]:
-            raise TrajectoryError(f"turn {number} of {rollout.key} is no prefix of the last turn")
+            raise TrajectoryError(
+                f"the last turn of {rollout.key} does not begin with the tokens of turn {number}"
+            )
         ranges.append((len(turn.prompt_ids), last))
     return ids, ranges
 
@@ -155,14 +159,14 @@ def stored_tokens(rollout: Rollout) -> tuple[tuple[int, ...], list[tuple[int, in
 def chosen_tokens(turns: Iterable[Turn]) -> tuple[list[list[int]], list[tuple[int, range]]]:
     """Return the sequences to read, and where in them the action tokens were chosen.
 
-    One sequence is enough unless a turn did not go on from the tokens of the one before it. Of
-    each turn with actions: the number of its sequence, and for each action token the position of
-    the token before it, which is where it was chosen.
+    A single sequence is enough if each turn continues the tokens of the turn before. The second
+    list holds, for each turn with action tokens, the number of its sequence and the positions at
+    which its tokens were chosen: each is that of the token before.
     """
     sequences: list[list[int]] = []
     places = []
-    # Backwards, since a turn's tokens are mostly read again by the turn after it. Its last token
-    # need not be: nothing was chosen after it, and a prompt format may leave an end token out.
+    # Backwards, since the next turn's prompt mostly begins with the tokens of a turn. The last
+    # token is not needed: nothing was chosen after it, and a prompt format may leave it out.
     for turn in reversed([turn for turn in turns if turn.action_ids]):
         read = list(turn.prompt_ids + turn.action_ids[:-1])
         if not sequences or sequences[-1][: len(read)] != read:
@@ -172,7 +176,7 @@ def chosen_tokens(turns: Iterable[Turn]) -> tuple[list[list[int]], list[tuple[in
 
 
 def common_length(first: Sequence[int], second: Sequence[int]) -> int:
-    """Count the tokens at the start that are the same in both."""
+    """Count the tokens that two sequences have in common at their start."""
     shorter = min(len(first), len(second))
     if first[:shorter] == second[:shorter]:  # much faster than a loop, and the most frequent case
         return shorter

@@ -9,7 +9,8 @@ from transformers import LlamaConfig, LlamaForSequenceClassification
 
 from lib.advantage import read_stored, read_transcript, token_scores, trajectory_values
 from lib.advantage.reward_models import load_ordinal, ordinal_steps, verified_steps, verifier_prompt
-from lib.rollouts.policies import Harness, PolicyError, ServerChat, ServerPolicy
+from lib.rollouts.policies import PolicyError, ServerPolicy
+from lib.rollouts.prompts import Harness, ServerChat
 from lib.trajectories.schema import Message, Rollout
 from lib.trajectories.tokens import Span, Transcript
 from tests import tiny

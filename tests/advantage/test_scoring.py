@@ -7,7 +7,7 @@ import pytest
 
 from lib import advantage
 from lib.__main__ import main
-from lib.rollouts.policies import Harness
+from lib.rollouts.prompts import Harness
 from lib.rollouts.prompts.word_language import WordLanguage
 from lib.trajectories.jsonl import RolloutWriter
 from tests.advantage.conftest import FOLDERS

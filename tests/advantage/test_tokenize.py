@@ -15,7 +15,7 @@ from lib.advantage import (
     read_transcript,
     transcripts_of,
 )
-from lib.rollouts.policies import ChatTemplate, Harness, Plain
+from lib.rollouts.prompts import ChatTemplate, Harness, Plain
 from lib.rollouts.prompts.word_language import WordLanguage
 from lib.trajectories.schema import Message, Rollout, ToolCall, TrajectoryError, Turn
 from lib.trajectories.tokens import Span, Transcript
@@ -160,7 +160,7 @@ def test_a_prompt_format_that_words_the_past_anew_is_read_turn_by_turn(letters):
 def test_a_seam_inside_a_token_is_refused_or_cut():
     tokenizer = merging()
     transcript = Transcript("say: go\n# done", (Span(1, 5, 7),))
-    with pytest.raises(TrajectoryError, match="lies across the edge of the action of message 1"):
+    with pytest.raises(TrajectoryError, match="crosses the edge of the action of message 1"):
         read_transcript(transcript, tokenizer, 100)
     steps = read_transcript(transcript, tokenizer, 100, seams="cut")
     assert said(steps, tokenizer) == ["go"]

@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CHILD = """
 import random, sys, time
 from lib.rollouts import collection
-from lib.rollouts.policies import Harness, LocalPolicy, ScriptedPolicy
+from lib.rollouts.prompts import Harness
+from lib.rollouts.policies import LocalPolicy, ScriptedPolicy
 from tests import buttons
 
 kind, out, model, attempts = sys.argv[1:]

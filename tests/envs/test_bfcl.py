@@ -12,8 +12,9 @@ import pytest
 from lib.envs import Environment, Episode, catalog, null, play
 from lib.envs.benchmarks.bfcl import BFCL, MAX_ROUNDS, MULTI_TURN, SINGLE_TURN
 from lib.envs.benchmarks.bfcl_calls import RefusedCall, admit, to_tool
-from lib.rollouts.policies import Context, Harness
-from lib.rollouts.prompts.harness import parse_tool_calls
+from lib.rollouts.policies import Context
+from lib.rollouts.prompts import Harness
+from lib.rollouts.tool_calls import parse_tool_calls
 from lib.trajectories.schema import Message, Tool, ToolCall, offered_tools
 
 

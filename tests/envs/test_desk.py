@@ -13,7 +13,7 @@ from lib.envs import Environment, Episode, null, play
 from lib.envs.desk import MOST_CALLS, SPLITS, Desk, draw_task
 from lib.envs.desk_requests import SENTENCES, SHAPES
 from lib.envs.desk_store import FILES, PARAMETERS, TIMES
-from lib.rollouts.prompts.harness import parse_tool_calls, render_calls, render_prompt
+from lib.rollouts.prompts.harness import render_calls, render_prompt
 from lib.rollouts.prompts.word_language import (
     FORM_WORDS,
     FORMS,
@@ -21,6 +21,7 @@ from lib.rollouts.prompts.word_language import (
     transcript,
     write_calls,
 )
+from lib.rollouts.tool_calls import parse_tool_calls
 from lib.trajectories.schema import Message, ToolCall
 
 DESK = Desk(count=300)

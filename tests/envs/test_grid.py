@@ -10,8 +10,9 @@ from lib.envs import Environment, Episode, null, open_environment, play
 from lib.envs.frozenlake import FrozenLake, safest
 from lib.envs.grid import ACROSS, move_call
 from lib.envs.sokoban import Sokoban
-from lib.rollouts.prompts.harness import parse_tool_calls, render_calls
+from lib.rollouts.prompts.harness import render_calls
 from lib.rollouts.prompts.word_language import read_calls, write_calls
+from lib.rollouts.tool_calls import parse_tool_calls
 from lib.trajectories.schema import Message, ToolCall
 
 WORLDS = [Sokoban, FrozenLake]

@@ -7,7 +7,8 @@ from lib import ROOT
 from lib.generation import Engine, Sampling, load
 from lib.generation.models import PACKAGED_MODELS, MissingModel, find_model
 from lib.rollouts.collection import collect
-from lib.rollouts.policies import ChatTemplate, Context, Harness, LocalPolicy
+from lib.rollouts.policies import Context, LocalPolicy
+from lib.rollouts.prompts import ChatTemplate, Harness
 from lib.trajectories.schema import Message, RolloutKey
 from lib.trajectories.store import read_collection
 from lib.trajectories.tokens import stored_tokens

@@ -1,47 +1,36 @@
-"""Policies: contexts in, replies out, many at once.
+"""Policies: they take contexts and give replies, for many rollouts at once.
 
-A policy starts a session for a set of rollouts and is then asked, turn after turn, for the replies
-of those that go on. `LocalPolicy` runs a model here, `ServerPolicy` asks an OpenAI-compatible
-server, `ScriptedPolicy` follows a function. How a model is spoken to is a prompt format: the text
-harness, a plain prompt, or the model's own chat template.
+A policy starts a session for some rollouts, which is then asked turn after turn for the replies of
+those still under way. `LocalPolicy` runs a model on this machine, `ServerPolicy` asks an
+OpenAI-compatible server, `ScriptedPolicy` follows a function; `open_policy` opens a model by name.
+
+>>> from lib.rollouts.policies import Context, ScriptedPolicy
+>>> from lib.trajectories import Message, RolloutKey
+>>> policy = ScriptedPolicy(lambda context, key: f"{context.messages[-1].content}!", "shout")
+>>> keys = [RolloutKey(seed=0, task="t", attempt=i) for i in range(2)]
+>>> session = policy.start(keys)
+>>> context = Context("Shout.", (), (Message("user", "Hello"),))
+>>> [reply.message.content for reply in session.reply([0, 1], [context, context])]
+['Hello!', 'Hello!']
+>>> policy.settings
+{'policy': 'scripted', 'script': 'shout'}
 """
 
-from lib.rollouts.policies.local import LocalPolicy
-from lib.rollouts.policies.opening import (
-    PROMPT_FORMATS,
-    SAMPLING,
-    known_settings,
-    open_policy,
-    open_prompt_format,
-)
-from lib.rollouts.policies.protocol import Context, Policy, PolicyError, Reply, Session
-from lib.rollouts.policies.scripted import ScriptedPolicy
-from lib.rollouts.policies.server import ServerPolicy
-from lib.rollouts.prompts.prompt_formats import (
-    ChatTemplate,
-    Harness,
-    Plain,
-    PromptFormat,
-    ServerChat,
-)
+import lazy_loader
 
-__all__ = [
-    "PROMPT_FORMATS",
-    "SAMPLING",
-    "ChatTemplate",
-    "Context",
-    "Harness",
-    "LocalPolicy",
-    "Plain",
-    "Policy",
-    "PolicyError",
-    "PromptFormat",
-    "Reply",
-    "ScriptedPolicy",
-    "ServerChat",
-    "ServerPolicy",
-    "Session",
-    "known_settings",
-    "open_policy",
-    "open_prompt_format",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "local": ["LocalPolicy"],
+        "opening": [
+            "PROMPT_FORMATS",
+            "SAMPLING",
+            "known_settings",
+            "open_policy",
+            "open_prompt_format",
+        ],
+        "protocol": ["Context", "Policy", "PolicyError", "Reply", "Session"],
+        "scripted": ["ScriptedPolicy"],
+        "server": ["ServerPolicy"],
+    },
+)

@@ -1,4 +1,4 @@
-"""A policy that runs a model here, by the decode engine."""
+"""A policy that runs a model on this machine, with the generation engine."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lib.rollouts.policies.protocol import Context, Reply
-from lib.rollouts.prompts.prompt_formats import BREAK, PromptFormat, after, check_understood
+from lib.rollouts.prompts.protocol import BREAK, PromptFormat, check_known_tokens, drop_characters
 from lib.trajectories.schema import RolloutKey, Turn
 
 if TYPE_CHECKING:
@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 
 class LocalPolicy:
-    """Samples from a model of this machine.
+    """Samples from a model on this machine.
 
-    engine: with a tokenizer.  sampling: every field of it is used as it is, but for `stop` and
-    `eos`, to which the prompt format's stops and the tokenizer's end token are added.
-    name: the model's name in manifests; its weights are told apart by their fingerprint.
+    engine: with a tokenizer.
+    sampling: the prompt format's stops are added to its `stop`, the tokenizer's end token to its
+        `eos`; all other fields are used as they are.
+    name: the model's name in manifests. A fingerprint of the weights is beside it.
+
+    Raises ValueError if the engine has no tokenizer.
     """
 
-    concurrency = None  # rows are sampled together, and those of one task share a prompt
+    concurrency = None  # rollouts are sampled together, and those of a task share a prompt
 
     def __init__(
         self, engine: "Engine", prompt_format: PromptFormat, sampling: "Sampling", *, name: str
@@ -37,13 +40,13 @@ class LocalPolicy:
             stop=tuple(dict.fromkeys([*sampling.stop, *prompt_format.stops])),
             eos=tuple(token for token in eos if token is not None),
         )
-        # Small worlds say the same few things again and again.
-        self.short_tokens = lru_cache(maxsize=50_000)(self._tokens_of)
+        # Small environments repeat the same few texts again and again.
+        self.tokenize_short = lru_cache(maxsize=50_000)(self._tokenize)
         self.name = name
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """As `lib.rollouts.policies.Policy` has it; the first look reads all weights."""
+        """See `lib.rollouts.policies.Policy`. The first access reads all weights."""
         return {
             "policy": "local",
             "model": self.name,
@@ -58,15 +61,15 @@ class LocalPolicy:
     def start(
         self, keys: Sequence[RolloutKey], temperatures: Sequence[float] | None = None
     ) -> "_Local":
-        """Begin rollouts; `temperatures`, one a key, replace that of the sampling."""
+        """Begin rollouts; `temperatures`, one per key, replace that of the sampling."""
         sampling = [self.sampling] * len(keys)
         if temperatures is not None:
             pairs = zip(sampling, temperatures, strict=True)
-            sampling = [replace(one, temperature=float(heat)) for one, heat in pairs]
+            sampling = [replace(base, temperature=float(t)) for base, t in pairs]
         return _Local(self, keys, sampling)
 
-    def _tokens_of(self, text: str, special_tokens: bool) -> tuple[int, ...]:
-        """The tokens of a text; special ones only where the prompt format writes them."""
+    def _tokenize(self, text: str, special_tokens: bool) -> tuple[int, ...]:
+        """The tokens of a text; special tokens only where the prompt format writes them."""
         only_text = self.prompt_format.special_tokens
         options = {"add_special_tokens": special_tokens, "split_special_tokens": only_text}
         parts = [text] if only_text else text.split(BREAK)
@@ -75,11 +78,11 @@ class LocalPolicy:
 
 
 SHORT = 200
-"""Characters of a text whose tokens are remembered, at most."""
+"""The tokens of texts of up to so many characters are cached."""
 
 
-class _Said(NamedTuple):
-    """The last turn of a rollout; `ending` counts the last tokens, those that ended it."""
+class _LastTurn(NamedTuple):
+    """The last turn of a rollout; `ending` counts the tokens at its end that ended it."""
 
     prompt: str
     prompt_ids: list[int]
@@ -90,24 +93,24 @@ class _Said(NamedTuple):
 class _Local:
     def __init__(self, policy: LocalPolicy, keys, sampling: "list[Sampling]"):
         self.prompt_format, self.sampling = policy.prompt_format, sampling
-        self._short = policy.short_tokens
+        self._tokenize_short = policy.tokenize_short
         self.tokenizer = policy.engine.tokenizer
         self.batch = policy.engine.open(keys)
-        self.last: dict[int, _Said] = {}
+        self.last: dict[int, _LastTurn] = {}
 
     def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
         prompts = [self.prompt_format.prompt(context) for context in contexts]
         ids = [self._tokens(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
         for row, read in zip(rows, ids, strict=True):
             if row not in self.last:
-                check_understood(read, self.tokenizer)
+                check_known_tokens(read, self.tokenizer)
         completions = self.batch.reply(rows, ids, [self.sampling[row] for row in rows])
         replies = []
         for row, context, prompt, read, written in zip(
             rows, contexts, prompts, ids, completions, strict=True
         ):
             ending = self._ending(written)
-            self.last[row] = _Said(prompt.replace(BREAK, ""), read, written.tokens, ending)
+            self.last[row] = _LastTurn(prompt.replace(BREAK, ""), read, written.tokens, ending)
             turn = Turn(
                 len(context.messages),
                 prompt_ids=read,
@@ -123,24 +126,24 @@ class _Local:
         return replies
 
     def _tokens(self, row: int, prompt: str) -> list[int]:
-        """The prompt's tokens; those read and written before stay as they were, if it goes on so.
+        """The tokens of a prompt. If it continues the last turn, that turn's tokens are kept.
 
-        Tokenising only what is new keeps the tokens that were sampled, which may not be the ones
-        the tokenizer would choose for their text. What ended the last reply need not be in the
-        prompt: as many of those tokens stay as it holds.
+        Only what is new is tokenised. The sampled tokens stay as they are, even where the tokenizer
+        would choose others for their text. The tokens that ended the last reply are kept as far as
+        the prompt holds their text.
         """
         if row in self.last:
-            said, plain = self.last[row], prompt.replace(BREAK, "")
-            whole = len(said.tokens)
-            for kept in range(whole, whole - said.ending - 1, -1):
-                text = said.prompt + self._decode(said.tokens[:kept])
+            last, plain = self.last[row], prompt.replace(BREAK, "")
+            whole = len(last.tokens)
+            for kept in range(whole, whole - last.ending - 1, -1):
+                text = last.prompt + self._decode(last.tokens[:kept])
                 if plain.startswith(text):
-                    new = self._encode(after(prompt, len(text)), special_tokens=False)
-                    return said.prompt_ids + said.tokens[:kept] + new
+                    new = self._encode(drop_characters(prompt, len(text)), special_tokens=False)
+                    return last.prompt_ids + last.tokens[:kept] + new
         return self._encode(prompt, special_tokens=self.prompt_format.special_tokens)
 
     def _ending(self, written: "Completion") -> int:
-        """How many of the last tokens are not all inside the text of the reply."""
+        """How many tokens at the end are not entirely in the text of the reply."""
         if written.reason == "eos":
             return 1
         count, length = 0, len(written.text)
@@ -149,8 +152,9 @@ class _Local:
         return count
 
     def _encode(self, text: str, *, special_tokens: bool) -> list[int]:
-        encode = self._short if len(text) <= SHORT else self._short.__wrapped__
-        return list(encode(text, special_tokens))
+        short = self._tokenize_short
+        tokenize = short if len(text) <= SHORT else short.__wrapped__
+        return list(tokenize(text, special_tokens))
 
     def _decode(self, tokens: list[int]) -> str:
         return self.tokenizer.decode(
@@ -161,7 +165,7 @@ class _Local:
 def fingerprint(model) -> str:
     """A short key of a model's weights: SHA-256 of every tensor's name, shape, type and bytes.
 
-    It reads all of them, 1.6 GB a second on one core of a laptop; loading them takes longer.
+    It reads all weights, at 1.6 GB/s on one core of a laptop, which is faster than loading them.
     """
     import torch
 
@@ -173,9 +177,9 @@ def fingerprint(model) -> str:
 
 
 def tokenizer_digest(tokenizer) -> str:
-    """A short key of all that turns text to tokens: SHA-256 of a fast tokenizer's file.
+    """A short key of the rules that turn text into tokens: SHA-256 of a fast tokenizer's file.
 
-    How it pads and truncates, which a call may set, does not count.
+    Padding and truncation are left out, since any call may set them.
     """
     rules = json.loads(tokenizer.backend_tokenizer.to_str())
     rules |= {"padding": None, "truncation": None}

@@ -14,13 +14,9 @@ from lib.generation import models
 from lib.rollouts.policies.local import LocalPolicy
 from lib.rollouts.policies.protocol import Policy
 from lib.rollouts.policies.server import ServerPolicy
-from lib.rollouts.prompts.prompt_formats import (
-    ChatTemplate,
-    Harness,
-    Plain,
-    PromptFormat,
-    ServerChat,
-)
+from lib.rollouts.prompts.chat import ChatTemplate, ServerChat
+from lib.rollouts.prompts.harness import Harness, Plain
+from lib.rollouts.prompts.protocol import PromptFormat
 from lib.rollouts.prompts.word_language import WordLanguage, check_vocabulary
 
 PROMPT_FORMATS = ("harness", "plain", "chat", "words")

@@ -1,4 +1,4 @@
-"""What a policy is: the protocol, and what goes in and comes out."""
+"""What a policy is: its protocol, the contexts it takes and the replies it gives."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from lib.trajectories.schema import Message, RolloutKey, Tool, Turn
 
 
 class PolicyError(RuntimeError):
-    """The policy cannot go on at all: says what is wrong, where, and what to do."""
+    """The policy cannot reply to anything; says what is wrong, where, and what to do."""
 
 
 class Context(NamedTuple):
-    """What a policy is told before it replies; tools are all those offered so far."""
+    """What a policy sees before it replies; `tools` are all tools offered so far."""
 
     system: str
     tools: tuple[Tool, ...]
@@ -21,16 +21,16 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True)
 class Reply:
-    """One reply.
+    """A policy's reply.
 
-    message: what the policy said; empty where nothing came.
-    turn: its tokens and log-probs where known, and why it ended ("stop", "eos", "length",
-        "context"); whoever keeps the conversation sets the number of its message right.
-    trouble: why no reply could be had (a timeout, a server error), "" if one was. The attempt is
-        then missing, not failed.
-    ties: tokens that rounding could have changed.
-    likely: of each token its text and the log-probs of the likeliest ones in its place, itself
-        among them; empty unless a server was asked for them (`ServerPolicy`, extra).
+    message: of the assistant; empty if there is no reply.
+    turn: the tokens and log-probs of the reply, where they are known, and why it ended ("stop",
+        "eos", "length", "context"). Its number of the message is set by the caller.
+    trouble: why there is no reply (a timeout, a server error), or "". The attempt is then missing,
+        not failed.
+    ties: how many of its tokens rounding could have changed.
+    likely: for each token its text, and the log-probs of the likeliest tokens in its place with
+        itself among them. Empty unless a server was asked for them (`extra` of `ServerPolicy`).
     """
 
     message: Message
@@ -41,22 +41,22 @@ class Reply:
 
 
 class Session(Protocol):
-    """Rollouts that go on together."""
+    """Rollouts under way, to be replied to together."""
 
     def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
-        """Reply to `contexts[i]` as rollout `rows[i]`, a number of the keys the session has."""
+        """Reply to `contexts[i]` in rollout `rows[i]`, an index into the keys of the session."""
 
 
 class Policy(Protocol):
-    """Begins rollouts.
+    """Starts sessions of rollouts.
 
-    settings: every setting that matters to what is sampled, as JSON values.
-    concurrency: threads that may wait for replies of different sessions at once; None for a policy
-        that is asked from one thread, for the replies of many rollouts in one call.
+    settings: every setting that changes what is sampled, as JSON values.
+    concurrency: how many threads may wait for replies of different sessions at once. None for a
+        policy that is asked in a single thread, for many replies in one call.
     """
 
     settings: Mapping[str, Any]
     concurrency: int | None
 
     def start(self, keys: Sequence[RolloutKey]) -> Session:
-        """Begin rollouts, one a key."""
+        """Begin rollouts, one per key."""

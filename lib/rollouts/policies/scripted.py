@@ -1,4 +1,4 @@
-"""A policy that follows a function: for tests, oracles and fixed strategies."""
+"""A policy that follows a function, for tests, oracles and fixed strategies."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,9 +7,9 @@ from lib.trajectories.schema import Message, RolloutKey, Turn
 
 
 class ScriptedPolicy:
-    """Replies with what `script(context, key)` returns: a message, its text, or a whole reply.
+    """Replies with what `script(context, key)` returns: a message, its text, or a whole `Reply`.
 
-    name: tells one script from another in the manifest of a collection.
+    name: of the script, in the manifest of a collection.
     """
 
     concurrency = None
@@ -27,12 +27,12 @@ class _Scripted:
         self.script, self.keys = script, [RolloutKey(*key) for key in keys]
 
     def reply(self, rows, contexts):
-        asked = zip(rows, contexts, strict=True)
-        return [_as_reply(self.script(context, self.keys[row])) for row, context in asked]
+        pairs = zip(rows, contexts, strict=True)
+        return [_as_reply(self.script(context, self.keys[row])) for row, context in pairs]
 
 
-def _as_reply(said) -> Reply:
-    if isinstance(said, Reply):
-        return said
-    message = Message("assistant", said) if isinstance(said, str) else said
+def _as_reply(result: Message | str | Reply) -> Reply:
+    if isinstance(result, Reply):
+        return result
+    message = Message("assistant", result) if isinstance(result, str) else result
     return Reply(message, Turn(0, finish="stop"))

@@ -19,8 +19,9 @@ from lib.rollouts.policies.server_responses import (
     says_too_long,
     text_of,
 )
+from lib.rollouts.prompts.chat import ServerChat
 from lib.rollouts.prompts.harness import cut_at_stop
-from lib.rollouts.prompts.prompt_formats import BREAK, PromptFormat, ServerChat
+from lib.rollouts.prompts.protocol import BREAK, PromptFormat
 from lib.trajectories.schema import Message, RolloutKey, Turn
 
 Kind = Literal["vllm", "llama.cpp", "transformers"]
@@ -28,36 +29,38 @@ Kind = Literal["vllm", "llama.cpp", "transformers"]
 _CONNECT_WITHIN = 10.0  # seconds
 
 GIVE_UP_AFTER = 32
-"""Timeouts, server errors, broken connections and malformed answers in a row, each after its
-retries and with no reply in between, that stop the run: the server is then down or far too slow,
-and all other attempts would go missing.
-As many as there are requests under way by default, so that one pause is not taken for an end.
+"""So many requests in a row that fail after all retries stop the run: by a timeout, a server error,
+a broken connection or a malformed answer. The server is then down or far too slow, and all other
+attempts would be missing. It is the default number of requests under way, so that a single pause
+of the server does not stop the run.
 """
 
 
 class ServerPolicy:
-    """Samples from a model behind an OpenAI-compatible address, many requests at once.
+    """Samples from a model behind an OpenAI-compatible address, with many requests at once.
 
-    address: such as "http://127.0.0.1:8000/v1".  model: as the server names it.
-    prompt_format: a text format asks for completions, `ServerChat` for chat.
-    kind: whose names the sampling fields beyond OpenAI's have, see `sampling_fields`.
-    temperature, max_new_tokens, top_p, top_k (0 keeps all), repetition_penalty (1 is none): all are
-        sent, since a server fills what is not sent from the checkpoint's own settings, which
-        differ by arm.
-    extra: further fields for the body of each request; None leaves one out that a server refuses.
-    concurrency: requests under way at once.
-    timeout: seconds for one reply; past it the attempt is missing. A reply that trickles in is
-        left at the next pause or piece after that.
-    retries: of a request that met a broken connection, a full queue, a server error or a malformed
-        answer, after waits of about `first_wait` seconds, doubled each time up to `longest_wait`.
+    address: such as "http://127.0.0.1:8000/v1".  model: its name on the server.
+    prompt_format: `ServerChat` uses the chat endpoint, a text format the completions endpoint.
+    kind: of the server; sampling fields beyond OpenAI's differ by it, see `sampling_fields`.
+    temperature, max_new_tokens, top_p, top_k (0 keeps all), repetition_penalty (1 is none): all
+        are sent, since a server takes what is not sent from the settings of the checkpoint, which
+        differ between base and post-trained models.
+    extra: more fields for the body of each request. None removes a field that a server refuses.
+    concurrency: how many requests may be under way at once.
+    timeout: seconds for a reply; after that the attempt is missing. A reply that arrives in pieces
+        is given up at the first piece or pause after the timeout.
+    retries: how often to repeat a request after a broken connection, a full queue, a server error
+        or a malformed answer. The first wait is about `first_wait` seconds; each further wait is
+        twice as long, up to `longest_wait`.
 
-    The server turns text to tokens by its own rules: in what a tool answered, the name of a special
-    token may become one, which it does not with a model here.
+    The server tokenises by its own rules: the name of a special token in a tool's answer may become
+    that token, which `LocalPolicy` prevents.
 
-    A request that the server says is too long ends its attempt with the reason "context"; one that
-    it cannot serve leaves it missing, with the reason. An address where no server answers, a model
-    that it does not have, a refusal before it has answered anything, and trouble `GIVE_UP_AFTER`
-    times in a row raise PolicyError, as all requests would fare alike.
+    A request that is too long for the server ends its attempt with the reason "context". A request
+    that the server cannot serve leaves its attempt missing, with the reason. PolicyError is raised
+    where all requests would fail alike: no server answers at the address, it does not have the
+    model, it refuses a request before it has answered any, or `GIVE_UP_AFTER` requests in a row
+    have failed.
     """
 
     def __init__(
@@ -85,7 +88,7 @@ class ServerPolicy:
 
         from lib.generation import Sampling
 
-        Sampling(  # which checks them
+        Sampling(  # checks its fields
             temperature=temperature,
             max_new_tokens=max_new_tokens,
             top_p=top_p,
@@ -115,19 +118,19 @@ class ServerPolicy:
             "sampling": self.sampling,
         }
         self._answered = False
-        self._in_vain, self._counting = 0, threading.Lock()
+        self._failures_in_a_row, self._counting = 0, threading.Lock()
         self._client = openai.OpenAI(
             base_url=address,
             api_key=api_key,
             timeout=openai.Timeout(timeout, connect=min(timeout, _CONNECT_WITHIN)),
-            max_retries=0,  # it would repeat what has timed out as well
+            max_retries=0,  # its own retries would repeat timeouts too
         )
         self._retrying = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(retries + 1),
             wait=tenacity.wait_exponential_jitter(
                 multiplier=first_wait, max=longest_wait, jitter=first_wait
             ),
-            retry=tenacity.retry_if_exception(self._may_pass),
+            retry=tenacity.retry_if_exception(self._may_recover),
             reraise=True,
         )
 
@@ -135,7 +138,7 @@ class ServerPolicy:
         return _Server(self, keys)
 
     def ask(self, context: Context, key: RolloutKey, turn: int) -> Reply:
-        """One reply; the seed sent is a function of the key and the number of the turn."""
+        """Ask for a reply. The seed sent is a function of the key and the number of the turn."""
         import openai
 
         try:
@@ -145,100 +148,100 @@ class ServerPolicy:
             connecting = "Connect" in type(cause).__name__
             if isinstance(error, openai.APITimeoutError) and (self._answered or not connecting):
                 return self._trouble(f"timeout: no reply within {self.timeout:g} s")
-            if self._answered and not connecting:  # it is there, and may only break on this request
+            if self._answered and not connecting:  # the server runs; this request may break it
                 return self._trouble(f"the connection broke ({cause})")
             raise PolicyError(
-                f"no server answers at {self.address} ({cause}). Start one, or correct the "
-                "address; what was collected is kept, and a rerun goes on from it."
+                f"no server answers at {self.address} ({cause}). Start it, or correct the address. "
+                "Collected attempts are kept, and a rerun plays the others."
             ) from error
         except openai.APIStatusError as error:
             return self._refusal(error)
         except Malformed as error:
-            if self._answered or self._models():  # a server of this sort, then
+            if self._answered or self._models():  # so it is an OpenAI-compatible server
                 return self._trouble(f"malformed answer: {error}")
             raise PolicyError(
-                f"what answers at {self.address} is no OpenAI-compatible server (malformed answer: "
-                f"{error}): give an address that ends in /v1"
+                f"{self.address} does not answer like an OpenAI-compatible server (malformed "
+                f"answer: {error}). Give an address that ends in /v1."
             ) from error
-        self._answered, self._in_vain = True, 0
+        self._answered, self._failures_in_a_row = True, 0
         return reply
 
-    def _trouble(self, said: str) -> Reply:
-        """A reply that did not come because of the server's state, unless that seems to last."""
+    def _trouble(self, reason: str) -> Reply:
+        """A missing reply, or PolicyError if too many in a row are missing."""
         with self._counting:
-            self._in_vain += 1
-            if self._in_vain < GIVE_UP_AFTER:
-                return _no_reply(trouble=said)
+            self._failures_in_a_row += 1
+            if self._failures_in_a_row < GIVE_UP_AFTER:
+                return _no_reply(trouble=reason)
         raise PolicyError(
-            f"{self.address} has not served {GIVE_UP_AFTER} requests in a row, each tried again as "
-            f"often as allowed; the last one: {said}. See to the server, or allow it more time or "
-            "fewer requests at once. What was collected is kept; a rerun with retry_missing "
-            "repeats what is missing."
+            f"{self.address} has failed {GIVE_UP_AFTER} requests in a row after all retries; the "
+            f"last one: {reason}. Check the server, or set a longer `timeout` or a lower "
+            "`concurrency`. Collected attempts are kept; a rerun with retry_missing plays those "
+            "that are missing again."
         )
 
     def _send(self, context: Context, seed: int) -> Reply:
         chat = isinstance(self.prompt_format, ServerChat)
         endpoint = self._client.chat.completions if chat else self._client.completions
         if chat:
-            asked = self.prompt_format.request(context)
+            fields = self.prompt_format.request(context)
         else:
-            asked = {"prompt": self.prompt_format.prompt(context).replace(BREAK, "")}
-            asked |= {"stop": list(self.prompt_format.stops)} if self.prompt_format.stops else {}
+            fields = {"prompt": self.prompt_format.prompt(context).replace(BREAK, "")}
+            fields |= {"stop": list(self.prompt_format.stops)} if self.prompt_format.stops else {}
         deadline = time.monotonic() + self.timeout
         with endpoint.with_streaming_response.create(
-            model=self.model, seed=seed, extra_body=self.sampling, **asked
+            model=self.model, seed=seed, extra_body=self.sampling, **fields
         ) as response:
             choice = first_choice(read_body(response, deadline))
         turn, likely = Turn(0, finish=finish_of(choice)), likely_of(choice)
         if not chat:
-            # Some servers keep what stopped them.
+            # Some servers keep the stop string in the text.
             text, _ = cut_at_stop(text_of(choice, "text"), self.prompt_format.stops)
             return Reply(self.prompt_format.read(text, context), turn, likely=likely)
-        text, calls, split = message_of(choice)
-        if split:
+        text, calls, has_calls = message_of(choice)
+        if has_calls:
             return Reply(Message("assistant", text, calls), turn, likely=likely)
         return Reply(self.prompt_format.read(text, context), turn, likely=likely)
 
-    def _may_pass(self, error: BaseException) -> bool:
-        """Whether the same request may be answered later."""
+    def _may_recover(self, error: BaseException) -> bool:
+        """Whether the same request may succeed later."""
         import openai
 
         if isinstance(error, openai.APIConnectionError):
             return self._answered and not isinstance(error, openai.APITimeoutError)
         if isinstance(error, Malformed):
             return self._answered
-        return isinstance(error, openai.APIStatusError) and _of_the_server(error)
+        return isinstance(error, openai.APIStatusError) and _is_server_trouble(error)
 
     def _refusal(self, error) -> Reply:
-        said = error.response.text[:500] or str(error)
+        answer = error.response.text[:500] or str(error)
         if says_too_long(error):
             if self._answered:
-                self._in_vain = 0
+                self._failures_in_a_row = 0
                 return _no_reply(finish="context")
-            # All may be, of a server that cannot serve any: then no attempt has failed.
-            return self._trouble(f"too long, before anything was answered: {said}")
-        lost = error.status_code == 404
-        models = self._models() if lost or not self._answered else None
-        if self.model not in models if models else lost:
-            listed = ", ".join(map(repr, models)) if models else "none that it tells of"
+            # Perhaps every request is too long for this server. Then no attempt has failed.
+            return self._trouble(f"too long, before anything was answered: {answer}")
+        unknown = error.status_code == 404
+        models = self._models() if unknown or not self._answered else None
+        if self.model not in models if models else unknown:
+            listed = f"it has {', '.join(map(repr, models))}" if models else "it lists none"
             raise PolicyError(
-                f"{self.address} has no model {self.model!r} (it has {listed}): give the name of "
-                f"one it has, and an address that ends in /v1. It said {error.status_code}: {said}"
+                f"{self.address} has no model {self.model!r} ({listed}). Give the name of a model "
+                f"that it has, and an address that ends in /v1. It answered {error.status_code}: "
+                f"{answer}"
             ) from error
-        if _of_the_server(error):
-            return self._trouble(f"server error {error.status_code}: {said}")
-        if self._answered and error.status_code not in (401, 403):  # a key that expired stays so
-            self._in_vain = 0  # it is there, and what it refuses is this request
-            return _no_reply(trouble=f"refused ({error.status_code}): {said}")
+        if _is_server_trouble(error):
+            return self._trouble(f"server error {error.status_code}: {answer}")
+        if self._answered and error.status_code not in (401, 403):  # an expired key stays expired
+            self._failures_in_a_row = 0  # the server works; it refuses this request only
+            return _no_reply(trouble=f"refused ({error.status_code}): {answer}")
         raise PolicyError(
-            f"{self.address} refuses what it is asked of {self.model!r}, with "
-            f"{error.status_code}: {said}. Fields are named as "
-            f"{self.settings['kind']} does; choose another `kind`, or leave one out: "
-            "extra={field: None}."
+            f"{self.address} refuses requests to {self.model!r}, with {error.status_code}: "
+            f"{answer}. Their fields are those of {self.settings['kind']}: choose another `kind`, "
+            "or remove a field with extra={field: None}."
         ) from error
 
     def _models(self) -> list[str] | None:
-        """The models that the server names, None if it does not say."""
+        """The models that the server lists, None if it lists none."""
         import openai
 
         try:
@@ -256,10 +259,12 @@ def sampling_fields(
     top_k: int,
     repetition_penalty: float,
 ) -> dict[str, Any]:
-    """The fields of a request that leave a server of this kind nothing to choose.
+    """The fields of a request that set all of a server's sampling, by the kind of the server.
 
-    vLLM and llama.cpp have names of their own for what OpenAI's interface lacks; `transformers
-    serve` takes a whole generation_config, and without one may not sample at all.
+    vLLM and llama.cpp have their own names for what OpenAI's interface lacks. `transformers serve`
+    takes a whole generation_config; without it, it may not sample at all.
+
+    Raises ValueError for an unknown kind.
     """
     known = {"temperature": temperature, "top_p": top_p, "max_tokens": max_new_tokens}
     if kind == "transformers":
@@ -288,7 +293,7 @@ def sampling_fields(
             "repeat_last_n": -1,
             "mirostat": 0,
             "dynatemp_range": 0.0,
-            # Its own order has the temperature last, and so keeps other tokens.
+            # By default the temperature comes last, so that top_k and top_p keep other tokens.
             "samplers": ["penalties", "temperature", "top_k", "top_p"],
         }
     raise ValueError(f"kind must be 'vllm', 'llama.cpp' or 'transformers', got {kind!r}")
@@ -304,7 +309,7 @@ def _check_limits(concurrency, timeout, retries, first_wait, longest_wait) -> No
     ]
     for name, value, good, expected in checks:
         if not good:
-            raise ValueError(f"ServerPolicy: {name} is {value!r}: it must be {expected}")
+            raise ValueError(f"ServerPolicy.{name} is {value!r}: it must be {expected}")
 
 
 class _Server:
@@ -318,12 +323,11 @@ class _Server:
             return number, self.policy.ask(contexts[number], self.keys[row], self.turns[row])
 
         replies: list[Any] = [None] * len(rows)
-        if len(rows) == 1:  # as whoever has threads of its own asks
+        if len(rows) == 1:  # the caller may have threads of its own
             _, replies[0] = ask(0)
             self.turns[rows[0]] += 1
             return replies
-        # The threads of this pool do not keep a process alive: who interrupts need not wait for
-        # the replies under way.
+        # The threads of this pool are daemons: an interrupt need not wait for replies under way.
         with ThreadPool(max(1, min(len(rows), self.policy.concurrency))) as pool:
             for number, reply in pool.imap_unordered(ask, range(len(rows))):
                 replies[number] = reply
@@ -337,8 +341,8 @@ def _seed(key: RolloutKey, turn: int) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _of_the_server(error) -> bool:
-    """Whether a status speaks of the server's state, not of the request."""
+def _is_server_trouble(error) -> bool:
+    """Whether the status of an error is about the state of the server, not about the request."""
     return error.status_code in (408, 409, 429) or error.status_code >= 500
 
 

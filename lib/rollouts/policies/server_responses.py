@@ -1,4 +1,4 @@
-"""What a server answered, read with care: nothing in it need have the shape that it should."""
+"""Read a server's answers with care: no part of them need have the shape that it should."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from lib.trajectories.schema import ToolCall
 
 
 class Malformed(ValueError):
-    """An answer that claims success and holds no completion; says why."""
+    """An answer with a success status but without a usable completion; says why."""
 
 
 _TOO_LONG = re.compile(
@@ -19,25 +19,28 @@ _TOO_LONG = re.compile(
     r"|longer than the model's context length",
     re.IGNORECASE,
 )
-"""How vLLM, llama.cpp, SGLang and OpenAI say that a prompt does not fit the model's context."""
+"""Errors of vLLM, llama.cpp, SGLang and OpenAI for a prompt longer than the model's context."""
 
 
 def says_too_long(error) -> bool:
     """Whether an `openai.APIStatusError` says that the request does not fit the model's context.
 
-    Only the message, type and code of the error are looked at: the rest may repeat the request.
+    Only the message, type and code of the error are searched: the rest may repeat the request.
     """
     body = error.body if isinstance(error.body, dict) else {}
-    said = (body.get(name) for name in ("code", "type", "message"))
+    fields = (body.get(name) for name in ("code", "type", "message"))
     return error.status_code in (400, 413, 422) and any(
-        isinstance(one, str) and _TOO_LONG.search(one) for one in said
+        isinstance(text, str) and _TOO_LONG.search(text) for text in fields
     )
 
 
 def read_body(response, deadline: float) -> bytes:
-    """All bytes of a streamed response; openai's error if they break off or come too slowly.
+    """Read all bytes of a streamed response.
 
-    deadline: by `time.monotonic`, looked at with each piece that comes.
+    deadline: on the clock of `time.monotonic`, checked after each piece.
+
+    Raises openai's APITimeoutError past the deadline, and its APIConnectionError if the response
+    breaks off.
     """
     import openai
 
@@ -55,7 +58,7 @@ def read_body(response, deadline: float) -> bytes:
 
 
 def first_choice(body: bytes) -> dict[str, Any]:
-    """The first choice that an answer holds; Malformed if there is none."""
+    """The first choice in an answer; raises Malformed if there is none."""
     try:
         answer = json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -67,40 +70,41 @@ def first_choice(body: bytes) -> dict[str, Any]:
 
 
 def finish_of(choice: dict[str, Any]) -> str | None:
-    """Why a reply ended, None if that is not said in a word."""
+    """Why a reply ended; None if the answer does not tell."""
     finish = choice.get("finish_reason")
     return finish if isinstance(finish, str) else None
 
 
 def likely_of(choice: dict[str, Any]) -> tuple[tuple[str, dict[str, float]], ...]:
-    """The likeliest tokens at each token, with their log-probs; () where they were not given.
+    """Each token of a reply with the log-probs of the likeliest tokens in its place, or ().
 
-    Read as chat and as completions have them; what has another shape is left out.
+    The forms of chat and of completions are read; what has another shape is left out.
     """
-    told = choice.get("logprobs")
-    if not isinstance(told, dict):
+    log_probs = choice.get("logprobs")
+    if not isinstance(log_probs, dict):
         return ()
-    if isinstance(told.get("content"), list):
-        entries = [one for one in told["content"] if isinstance(one, dict)]
+    if isinstance(log_probs.get("content"), list):
+        entries = [entry for entry in log_probs["content"] if isinstance(entry, dict)]
         return tuple(
-            (str(one.get("token", "")), _log_probs(one.get("top_logprobs") or [one]))
-            for one in entries
+            (str(entry.get("token", "")), _log_probs(entry.get("top_logprobs") or [entry]))
+            for entry in entries
         )
-    tokens, tops = (told.get(name) for name in ("tokens", "top_logprobs"))
+    tokens, tops = (log_probs.get(name) for name in ("tokens", "top_logprobs"))
     if not isinstance(tokens, list) or not isinstance(tops, list):
         return ()
     return tuple((str(token), _log_probs(top)) for token, top in zip(tokens, tops, strict=False))
 
 
-def _log_probs(told: Any) -> dict[str, float]:
-    if isinstance(told, list):
-        told = {one.get("token"): one.get("logprob") for one in told if isinstance(one, dict)}
-    pairs = told.items() if isinstance(told, dict) else ()
+def _log_probs(top: Any) -> dict[str, float]:
+    """The tokens and log-probs of either form: a list of objects, or an object."""
+    if isinstance(top, list):
+        top = {item.get("token"): item.get("logprob") for item in top if isinstance(item, dict)}
+    pairs = top.items() if isinstance(top, dict) else ()
     return {token: float(value) for token, value in pairs if isinstance(value, int | float)}
 
 
 def text_of(fields: dict[str, Any], name: str) -> str:
-    """The text that a field holds, "" for null; Malformed if it holds something else."""
+    """The text in a field, "" for null; raises Malformed for anything else."""
     text = fields.get(name)
     if text is not None and not isinstance(text, str):
         raise Malformed(f"{name} is a {type(text).__name__}")
@@ -108,30 +112,30 @@ def text_of(fields: dict[str, Any], name: str) -> str:
 
 
 def message_of(choice: dict[str, Any]) -> tuple[str, tuple[ToolCall, ...], bool]:
-    """The text and the calls of a chat message, and whether the server split any call off.
+    """The text and the calls of a chat message, and whether the server sent any calls.
 
-    A call whose arguments the server tore, or that no JSON file can hold, stays text.
+    Calls whose arguments are not a valid JSON object are added to the text.
     """
     message = choice.get("message")
     if not isinstance(message, dict):
         raise Malformed(f"message is a {type(message).__name__}")
-    text, split = text_of(message, "content"), message.get("tool_calls") or []
-    if not isinstance(split, list):
-        raise Malformed(f"tool_calls is a {type(split).__name__}")
+    text, sent = text_of(message, "content"), message.get("tool_calls") or []
+    if not isinstance(sent, list):
+        raise Malformed(f"tool_calls is a {type(sent).__name__}")
     calls = []
-    for call in split:
+    for call in sent:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise Malformed("a tool call names no function")
         name, arguments = function["name"], function.get("arguments")
-        if isinstance(arguments, dict):  # as some servers have it
+        if isinstance(arguments, dict):  # as some servers send them
             arguments = json.dumps(arguments)
         elif arguments is not None and not isinstance(arguments, str):
             raise Malformed(f"the arguments of a tool call are a {type(arguments).__name__}")
         read = load_json(arguments or "{}")
         if isinstance(read, dict):
-            known = call.get("id")
-            calls.append(ToolCall(name, read, known if isinstance(known, str) else None))
+            number = call.get("id")
+            calls.append(ToolCall(name, read, number if isinstance(number, str) else None))
         else:
             text += f"\n{name} {arguments}"
-    return text, tuple(calls), bool(split)
+    return text, tuple(calls), bool(sent)

@@ -1,12 +1,12 @@
-r"""The text harness: lets a base model act by plain completion, without a chat template.
+r"""The text harness, which lets a base model act by plain completion, without a chat template.
 
-The prompt is the task's system prompt, the tools as stubs of Python functions, what a call looks
-like, and the transcript so far under three markers, ending with the assistant's. It holds no
-demonstration and nothing made for one model or benchmark (METHODS section 2).
+The prompt holds the task's system prompt, the tools as stubs of Python functions, what a call looks
+like, and the transcript so far under three markers; it ends with the assistant's marker. It holds
+no demonstration, and nothing made for a single model or benchmark (METHODS section 2).
 
 A policy completes ``render_prompt(system, tools, messages)`` until one of :data:`STOPS`, and
-:func:`.tool_calls.parse_tool_calls` reads the calls. The next prompt begins with the last one and
-what the policy wrote, character for character, so a cache of it stays good.
+:func:`lib.rollouts.tool_calls.parse_tool_calls` reads the calls. The next prompt begins with the
+last prompt and what the policy wrote, character for character, so a KV cache of it stays valid.
 """
 
 from __future__ import annotations
@@ -14,27 +14,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from lib.rollouts.tool_calls import Parsed, parse_tool_calls
+from lib.rollouts.policies.protocol import Context
+from lib.rollouts.prompts.protocol import digest, read_message
+from lib.rollouts.tool_calls import Parser, parse_tool_calls
 from lib.trajectories.schema import Message, Tool, ToolCall
 from lib.trajectories.tokens import Span, Transcript
-
-__all__ = [
-    "ASSISTANT",
-    "STOPS",
-    "STOPS_PAST_PROSE",
-    "TOOL_OUTPUT",
-    "USER",
-    "Parsed",
-    "cut_at_stop",
-    "parse_tool_calls",
-    "plain_prompt",
-    "render_calls",
-    "render_prompt",
-    "render_tool",
-    "render_transcript",
-]
 
 USER = "### User:"
 ASSISTANT = "### Assistant:"
@@ -43,10 +30,10 @@ TOOL_OUTPUT = "### Tool output:"
 _TURN_MARKERS = (f"\n{USER}", f"\n{TOOL_OUTPUT}")
 
 STOPS = (*_TURN_MARKERS, "\n```")
-"""Stops for a policy that opens its block at once: the next fence at a line's start closes it."""
+"""Stops for a policy that starts with its block: the next fence at the start of a line ends it."""
 
 STOPS_PAST_PROSE = (*_TURN_MARKERS, "\n```\n")
-"""Stops for a policy that writes prose first: an opening fence, which has a label, passes."""
+"""Stops for a policy that writes prose first: they let an opening fence pass, which has a label."""
 
 _FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 
@@ -64,9 +51,8 @@ a block is taken as your final answer."""
 def render_prompt(system: str, tools: Sequence[Tool], messages: Iterable[Message]) -> str:
     """Render what the policy completes: the transcript and the assistant's marker.
 
-    ``messages`` are user, assistant and tool messages; of those with the role system the content
-    joins ``system``. For a reply ``text`` to it, the prompt of any longer conversation with that
-    reply begins with ``prompt + text``.
+    The content of messages with the role system is added to ``system``. If the policy replies with
+    ``text``, the prompt of every longer conversation begins with ``prompt + text``.
     """
     return f"{render_transcript(system, tools, messages).text}{ASSISTANT}\n"
 
@@ -74,7 +60,7 @@ def render_prompt(system: str, tools: Sequence[Tool], messages: Iterable[Message
 def render_transcript(
     system: str, tools: Sequence[Tool], messages: Iterable[Message]
 ) -> Transcript:
-    """Render a conversation, and say which characters of it the assistant wrote."""
+    """Render a conversation, and mark the characters of it that the assistant wrote."""
     messages = list(messages)
     head = [system.strip(), *(m.content.strip() for m in messages if m.role == "system")]
     if tools:
@@ -87,17 +73,17 @@ def render_transcript(
             text += f"{ASSISTANT}\n"
             action = _action_text(message)
             actions.append(Span(number, len(text), len(text) + len(action)))
-            # The stop string ate the fence that closed an open block.
+            # If a block is still open, the stop string was the fence that closes it.
             text += action + ("\n```\n\n" if len(_FENCE.findall(action)) % 2 else "\n\n")
         elif message.role != "system":
             marker = USER if message.role == "user" else TOOL_OUTPUT
-            said = (*map(render_tool, message.tools), message.content)
-            text += f"{marker}\n" + "".join(f"{part}\n\n" for part in said)
+            parts = (*map(render_tool, message.tools), message.content)
+            text += f"{marker}\n" + "".join(f"{part}\n\n" for part in parts)
     return Transcript(text, tuple(actions))
 
 
 def _action_text(message: Message) -> str:
-    """Return the text as it was written; calls that a chat server split off are put back."""
+    """Return the text as the policy wrote it, with the calls that a chat server split off."""
     called = [Tool(call.name) for call in message.tool_calls]
     if not called or parse_tool_calls(message.content, called).calls:
         return message.content
@@ -112,26 +98,84 @@ def render_calls(calls: Iterable[ToolCall]) -> str:
 
 
 def plain_prompt(system: str, tools: Sequence[Tool], messages: Iterable[Message]) -> str:
-    """Render the prompt without the harness: the ablation's "cue off".
+    """Render a prompt without the harness, for the ablation's "cue off".
 
-    The system text, the tools as JSON and what was said, with nothing that tells how to call.
+    It holds the system prompt, the tools as JSON and the contents of the messages, and nothing on
+    how to call a tool.
     """
     array = [
         {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         for tool in tools
     ]
-    said = [message.content for message in messages]
-    parts = [system.strip(), json.dumps(array, ensure_ascii=False), *said]
+    contents = [message.content for message in messages]
+    parts = [system.strip(), json.dumps(array, ensure_ascii=False), *contents]
     return "".join(f"{part}\n\n" for part in parts if part)
 
 
 def cut_at_stop(text: str, stops: Iterable[str]) -> tuple[str, str | None]:
-    """Return the text before the first stop string in it, and that stop; None if there is none."""
-    found = [(text.find(stop), -len(stop), stop) for stop in stops if stop in text]
-    if not found:
+    """Return the text before its first stop string, and that stop string; None if there is none."""
+    matches = [(text.find(stop), -len(stop), stop) for stop in stops if stop in text]
+    if not matches:
         return text, None
-    at, _, stop = min(found)
+    at, _, stop = min(matches)
     return text[:at], stop
+
+
+# ----------------------------------------------------------------------------- prompt formats
+
+_SAMPLE = Context(
+    "System.",
+    (Tool("f", "Does it.", {"properties": {"x": {"type": "integer"}}, "required": ["x"]}),),
+    (
+        Message("user", "Ask."),
+        Message("assistant", "", (ToolCall("f", {"x": 1}),)),
+        Message("tool", "Told.", name="f"),
+    ),
+)
+"""A conversation with a message of each kind. The hash of its prompt identifies a wording, and is
+in the manifests of collections: do not change it."""
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A prompt of plain text, whose completions `parser` reads."""
+
+    parser: Parser = "robust"
+    stops: tuple[str, ...] = ()
+    special_tokens = True
+
+    @property
+    def settings(self):
+        return {
+            "dialect": type(self).__name__.lower(),
+            "wording": digest(self.prompt(_SAMPLE)),
+            "parser": self.parser,
+            "stops": list(self.stops),
+        }
+
+    def read(self, text, context):
+        return read_message(text, context, self.parser)
+
+
+@dataclass(frozen=True)
+class Harness(_Text):
+    """The text harness, for base models: the ablation's "cue on"."""
+
+    stops: tuple[str, ...] = STOPS_PAST_PROSE
+
+    def prompt(self, context):
+        # Tools that came with a message are shown there, so that a prompt only grows at its end.
+        later = [tool for message in context.messages for tool in message.tools]
+        first = [tool for tool in context.tools if tool not in later]
+        return render_prompt(context.system, first, context.messages)
+
+
+@dataclass(frozen=True)
+class Plain(_Text):
+    """A prompt without the harness: system prompt, tools as JSON, contents of the messages."""
+
+    def prompt(self, context):
+        return plain_prompt(context.system, context.tools, context.messages)
 
 
 # ------------------------------------------------------------------------------- tools as stubs
@@ -150,8 +194,8 @@ _PYTHON_TYPES = {
 def render_tool(tool: Tool) -> str:
     """Write a tool as the stub of a Python function.
 
-    Names stand as they are, even if Python could not have them, for the policy must repeat them.
-    Parameters that may be left out come last, with their default or None.
+    Names are not changed, even those that are no Python names: the policy must repeat them.
+    Optional parameters come last, with their default or None.
     """
     properties = tool.parameters.get("properties") or {}
     required = tool.parameters.get("required") or ()
@@ -190,7 +234,7 @@ def _python_type(schema: Any) -> str:
 
 
 def _explain(schema: Any) -> str:
-    """Write what a schema says of a parameter, with its choices and the members of objects."""
+    """Write a parameter's description, with its choices and the members of objects."""
     if not isinstance(schema, dict):
         return ""
     parts = [" ".join(str(schema.get("description", "")).split())]

@@ -1,9 +1,10 @@
-"""The lab's small language: observations, calls and turns as words, each one token of its models.
+"""The lab's small language, in which each word is a token of the lab's models.
 
-A transcript is ``<start> obs > [ move up left ] <end> obs > ...``: what the world says, the sign of
-the assistant's turn, its reply, the end of it. A call may be written in several forms, of which
-the first is native: the only one that the exact parser reads. The cue, a word at the start, says
-that calls are to be native; in the lab it is what the text harness is to a real base model.
+A transcript is ``<start> obs > [ move up left ] <end> obs > ...``: an observation, the sign that
+the assistant's turn begins, its reply, the sign that the reply ends. A call may be written in
+several forms. The first form is native, and the exact parser reads no other. The cue is a word at
+the start that asks for native calls; it is to the lab's models what the text harness is to real
+base models.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +28,9 @@ FORM_WORDS = ("[", "]", "use", "with", ".", "(", ",", ")", "I", "will", "then")
 _SKIPPED = frozenset(["(", ",", "with", "then", "["])
 _LAST = frozenset(["]", ".", ")", TURN, END])
 
-_SPOKEN = (START, CUE, END, UNKNOWN, "\ufdd0")
-"""What is no word where the world says it, also within a word; the last parts words unseen."""
+_RESERVED = (START, CUE, END, UNKNOWN, "\ufdd0")
+"""Only the transcript itself may write these. A word of an observation that contains one of them is
+replaced by `UNKNOWN`. The last is `BREAK`, at which `LocalPolicy` would split the word."""
 
 Parser = Literal["exact", "lenient"]
 
@@ -57,9 +59,11 @@ def _write(name: str, values: list[str], form: str) -> str:
 def read_calls(text: str, tools: Iterable[Tool], parser: Parser = "exact") -> tuple[ToolCall, ...]:
     """Read the calls of a reply.
 
-    exact: the whole reply must be native calls of known tools with arguments that their schemas
-    allow; otherwise there is none. lenient: calls in any form are found in any text, and those
-    that cannot be read are left out. A parameter without an enum may be any word.
+    exact: the whole reply must be native calls of known tools, with arguments that their schemas
+        allow. Otherwise there is no call.
+    lenient: finds calls in any form, among any other words, and leaves out what it cannot read.
+
+    A parameter without an enum may be any word. Raises ValueError for an unknown parser.
     """
     known = {tool.name: tool for tool in tools}
     words = text.split()
@@ -84,7 +88,7 @@ def read_calls(text: str, tools: Iterable[Tool], parser: Parser = "exact") -> tu
 
 
 def _find(words: Sequence[str], known: dict[str, Tool]) -> Iterator[tuple[str, list[str]]]:
-    """The tools that are named, each with the words after it that may be its arguments."""
+    """Each tool that is named, with the words after it that may be its arguments."""
     for at, name in enumerate(words):
         if name not in known:
             continue
@@ -92,7 +96,7 @@ def _find(words: Sequence[str], known: dict[str, Tool]) -> Iterator[tuple[str, l
         allowed = [value for some in options if some is not None for value in some]
         free = None in options
         values = []
-        for word in map(words.__getitem__, range(at + 1, len(words))):  # no copy of all the rest
+        for word in map(words.__getitem__, range(at + 1, len(words))):  # a slice would be a copy
             if word in allowed:
                 values.append(word)
             elif word in _SKIPPED:
@@ -105,7 +109,7 @@ def _find(words: Sequence[str], known: dict[str, Tool]) -> Iterator[tuple[str, l
 
 
 def _options(tool: Tool) -> list[Sequence[str] | None]:
-    """The words that each argument of a tool may be, in the order of its schema; None: any."""
+    """The words that each parameter of a tool allows, in the order of its schema; None for any."""
     return [schema.get("enum") for schema in tool.parameters.get("properties", {}).values()]
 
 
@@ -121,9 +125,10 @@ def _call(tool: Tool, values: Sequence[str]) -> ToolCall | None:
 
 @dataclass(frozen=True)
 class WordLanguage:
-    """The prompt format of the lab's models (see `lib.rollouts.prompts.prompt_formats`).
+    """The prompt format of the lab's models.
 
-    cue: begin with the word that asks for native calls.  parser: see `read_calls`.
+    cue: begin the prompt with the word that asks for native calls.
+    parser: of the calls in a reply, see `read_calls`.
     """
 
     cue: bool = False
@@ -143,25 +148,24 @@ class WordLanguage:
 
 
 def transcript(messages: Iterable[Message], *, cue: bool = False) -> str:
-    """A conversation in words; system texts and tools are not told, the lab's models know them.
+    """A conversation in words, without system prompts and tools, which the lab's models know.
 
-    Only the assistant writes the words that part turns: said by the world, they are unknown.
+    Words that separate turns become `UNKNOWN` where an observation holds them.
     """
     words = [START, CUE] if cue else [START]
     for message in messages:
         if message.role == "assistant":
             words += [TURN, *message.content.split(), END]
         elif message.role != "system":
-            words += _said(message.content)
+            words += _observed(message.content)
     return " ".join(words)
 
 
-def _said(text: str) -> list[str]:
-    """The words of a text in which nothing but the assistant's words may part turns."""
+def _observed(text: str) -> list[str]:
+    """The words of an observation, with `UNKNOWN` for those that would separate turns."""
     words = text.split()
-    control = any(name in text for name in _SPOKEN)
-    if control:
-        words = [UNKNOWN if any(name in word for name in _SPOKEN) else word for word in words]
+    if any(name in text for name in _RESERVED):
+        words = [UNKNOWN if any(name in word for name in _RESERVED) else word for word in words]
     return [UNKNOWN if word == TURN else word for word in words]
 
 
@@ -177,7 +181,7 @@ def check_vocabulary(tokenizer, words: Iterable[str]) -> None:
 
 
 def tokenizer(words: Iterable[str]) -> "PreTrainedTokenizerFast":
-    """A tokenizer with a token for each word, those of the language first."""
+    """Make a tokenizer with a token for each word, the words of the language first."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
