@@ -657,7 +657,7 @@ def test_an_attempt_without_a_completion_stays_as_it_is():
 def test_only_single_turns_are_regraded():
     with pytest.raises(ValueError, match=r"several turns.*Collect it again"):
         list(regrade([written("")], buttons.Buttons(), "exact"))
-    with pytest.raises(ValueError, match="is no attempt at buttons"):
+    with pytest.raises(ValueError, match="is not an attempt at buttons"):
         list(regrade([replace(written(""), benchmark="other")], OneTry(), "exact"))
 
 
