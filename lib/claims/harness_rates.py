@@ -41,7 +41,7 @@ def rates(table: pd.DataFrame, K: int, *, n_boot: int = 1000, seed: int = 0) -> 
             | {"pass@1": tax.coverage_base.at(1), f"pass@{K}": tax.coverage_base.at(K)}
         )
     columns = ["pair", "condition", "tasks", *["valid calls"] * has_calls, "pass@1", f"pass@{K}"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))  # K may be 1
 
 
 def lift(

@@ -26,15 +26,20 @@ from lib.plotting.advantage import (
     plot_transcript,
     selector_legend,
 )
+from lib.plotting.comparisons import (
+    plot_agreement,
+    plot_conditions,
+    plot_shift,
+    plot_sizes_of_pairs,
+    plot_task_kinds,
+    plot_tax,
+)
 from lib.plotting.exactness import plot_identity, plot_level, plot_spread
 from lib.plotting.sharpening import (
-    plot_agreement,
     plot_area,
-    plot_conditions,
     plot_consistency,
     plot_coverage,
     plot_success_rates,
-    plot_tax,
 )
 from lib.plotting.style import (
     COLOURS,
@@ -96,9 +101,12 @@ __all__ = [
     "plot_posteriors",
     "plot_seeds",
     "plot_selection",
+    "plot_shift",
     "plot_sizes",
+    "plot_sizes_of_pairs",
     "plot_spread",
     "plot_success_rates",
+    "plot_task_kinds",
     "plot_tax",
     "plot_temperature",
     "plot_temperature_ranges",

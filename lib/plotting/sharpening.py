@@ -1,4 +1,4 @@
-"""Curves, crossovers, taxes and agreements of base and post-trained models."""
+"""Curves of base and post-trained models: coverage, consistency, crossover, area."""
 
 from collections.abc import Sequence
 
@@ -11,24 +11,22 @@ from lib.plotting.style import (
     COLOURS,
     GREY,
     LABELS,
-    MARKERS,
     STYLES,
-    as_text,
     budget_axis,
-    intervals,
     note,
-    shades_of,
 )
 
 
-def plot_coverage(tax, *, ax: Axes | None = None) -> Axes:
+def plot_coverage(tax, *, ends: bool = False, ax: Axes | None = None) -> Axes:
     """Mean pass@k of both arms against k, 95 % bands, and the crossover with its interval.
 
-    tax: a `metrics.SharpeningTax`.
+    tax: a `metrics.SharpeningTax`.  ends: whether both ends of both curves show their numbers.
     """
     ax = _two_arms(tax.coverage_base, tax.coverage_post, ax)
     ax.set_ylabel("coverage: pass@k")
     _mark_crossover(tax.crossover, tax.coverage_base.value, ax)
+    if ends:
+        _number_ends(ax, tax.coverage_base.value, tax.coverage_post.value)
     return ax
 
 
@@ -69,6 +67,27 @@ def _label_ends(ax, ends, x, apart=0.09) -> None:
             fontsize=8,
             annotation_clip=False,
         )
+
+
+def _number_ends(ax, base, post) -> None:
+    """Both arms' first and last value, the higher one above its curve, the lower one below."""
+    K = len(base)
+    for arm, values, others in (("base", base, post), ("post", post, base)):
+        for k in sorted({1, K}):
+            value, other = values[k - 1], others[k - 1]
+            above = value > other or (value == other and arm == "base")
+            ax.plot(k, value, "o", color=COLOURS[arm], clip_on=False, zorder=4)
+            ax.annotate(
+                f"{value:.0%}",
+                (k, value),
+                xytext=(6 if k == 1 else -6, 7 if above else -7),
+                textcoords="offset points",
+                ha="left" if k == 1 else "right",
+                va="bottom" if above else "top",
+                color=COLOURS[arm],
+                fontweight="bold",
+                annotation_clip=False,
+            )
 
 
 def _mark_crossover(crossover, base, ax) -> None:
@@ -152,54 +171,4 @@ def plot_area(curve: Sequence[float], *, ax: Axes | None = None, arm: str = "bas
     ax.set(xlim=(1, max(K, 2)), ylim=(0, 1.0), xlabel="attempts k", ylabel="coverage: pass@k")
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.set_xticks(np.unique(np.linspace(1, K, 5).round()))
-    return ax
-
-
-def plot_tax(rows, *, ax: Axes | None = None) -> Axes:
-    """The tax of every comparison with its 95 % interval, pairs as rows, benchmarks as marks.
-
-    rows: a DataFrame with pair, benchmark, value, low, high.
-    """
-    ax = intervals(rows, "pair", "benchmark", ax)
-    ax.axvline(0, color=GREY, linewidth=0.8)
-    return ax
-
-
-def plot_conditions(rows, *, ax: Axes | None = None) -> Axes:
-    """Rates under several conditions with 95 % intervals: conditions as rows, rates as marks.
-
-    rows: a DataFrame with condition, rate (what it is called), value, low, high.
-    """
-    ax = intervals(rows, "condition", "rate", ax)
-    ax.xaxis.set_major_formatter(PercentFormatter(1))
-    ax.set_xlim(left=0)
-    return ax
-
-
-def plot_agreement(points, *, ax: Axes | None = None, rho: float | None = None) -> Axes:
-    """Two quantities over comparisons: shades by benchmark, marks by pair, rank correlation.
-
-    points: a DataFrame with pair, benchmark, x, y, and their spreads x_sd, y_sd; rho: the Spearman
-    correlation to print. More than seven pairs all get the same mark.
-    """
-    ax = ax or plt.gca()
-    benchmarks, pairs = (list(dict.fromkeys(points[name])) for name in ("benchmark", "pair"))
-    shades = shades_of(benchmarks)
-    marks = dict(zip(pairs, MARKERS, strict=False)) if len(pairs) <= len(MARKERS) else {}
-    spread = {"xerr": points["x_sd"], "yerr": points["y_sd"]}
-    ax.errorbar(
-        points["x"], points["y"], **spread, fmt="none", ecolor=GREY, alpha=0.5, elinewidth=0.7
-    )
-    for row in points.itertuples():
-        mark, shade = marks.get(row.pair, "o"), shades[row.benchmark]
-        ax.scatter(row.x, row.y, marker=mark, color=shade, edgecolor="white", s=60, zorder=3)
-    for benchmark in benchmarks:
-        ax.fill_between([], [], color=shades[benchmark], label=as_text(benchmark))
-    for pair, mark in marks.items():
-        ax.scatter([], [], marker=mark, color=GREY, label=as_text(pair))
-    ax.axhline(0, color=GREY, linewidth=0.6, zorder=0)
-    ax.axvline(0, color=GREY, linewidth=0.6, zorder=0)
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    if rho is not None:
-        note(ax, f"Spearman ρ = {rho:.2f}")
     return ax

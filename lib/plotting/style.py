@@ -13,6 +13,7 @@ COLOURS = {"base": "#1d4e89", "post": "#e07b39"}
 LABELS = {"base": "base", "post": "post-trained"}
 STYLES = {"base": "-", "post": (0, (5, 1.5))}
 GREY = "#6b6b6b"
+INK = "#262626"
 MARKERS = "osD^vPX"
 
 
@@ -51,9 +52,13 @@ def as_text(name: str) -> str:
     return f"\N{ZERO WIDTH SPACE}{name}" if name.startswith("_") else name
 
 
-def shades_of(names: Sequence[str]) -> dict:
-    """A colour a name, from dark to light, so that they differ in grey too."""
-    shades = sns.blend_palette(["#16324f", "#2f8f9d", "#a9d18e"], max(len(names), 2))
+def shades_of(names: Sequence[str], palette: str = "sea") -> dict:
+    """A colour a name, from dark to light, so that they differ in grey too.
+
+    palette: "sea", or "grey" where colours mean something else beside it.
+    """
+    ends = {"sea": ["#16324f", "#2f8f9d", "#a9d18e"], "grey": ["#303030", "#e6e6e6"]}
+    shades = sns.blend_palette(ends[palette], max(len(names), 2))
     return dict(zip(names, shades, strict=False))
 
 

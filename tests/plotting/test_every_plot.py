@@ -14,6 +14,9 @@ POINTS = pd.DataFrame(
     {"pair": ["p", "p", "_$q$"], "benchmark": ["a", "b", "_a"], "x": [1, 2, 3], "y": [3, 1, 2]}
 ).assign(x_sd=0.1, y_sd=0.2)
 INTERVALS = pd.DataFrame({"value": [0.3, 0.6], "low": 0.2, "high": 0.7})
+SHIFTS = pd.DataFrame({"label": ["_a"], "before": 0.2, "after": 0.4, "note": "up"}).assign(
+    before_low=0.1, before_high=0.3, after_low=np.nan, after_high=np.nan
+)
 POSTERIORS, RATES = {"unseen": (0.5, 1.5), "hard": (1.5, 16.5)}, {"unseen": 0.2, "hard": 0.1}
 SELECTION = metrics.selection(
     np.arange(16.0), np.tile([True, False, True, True], 4), np.repeat(range(4), 4), [1, 2, 4],
@@ -56,6 +59,16 @@ PLOTS = {
         INTERVALS.assign(condition="c", rate=["pass@1", "pass@8"]), ax=ax
     ),
     "agreement": lambda ax: plotting.plot_agreement(POINTS, ax=ax, rho=-0.5),
+    "sizes of pairs": lambda ax: plotting.plot_sizes_of_pairs(
+        INTERVALS.assign(family=["f", "_g"], size=[3.0, 14.0]), ax=ax
+    ),
+    "shift": lambda ax: plotting.plot_shift(SHIFTS, ax=ax),
+    "task kinds": lambda ax: plotting.plot_task_kinds(
+        pd.DataFrame(
+            {"pair": "_p", "arm": ["base", "post"], "never": 0.2, "sometimes": 0.8, "always": 0.0}
+        ),
+        ax=ax,
+    ),
     "identity": lambda ax: plotting.plot_identity([0, 1], [0, 0.5], weights=[1, 2], ax=ax),
     "spread": lambda ax: plotting.plot_spread([0, 0.1], [1, 1], reach=0.2, ax=ax),
     "posteriors": lambda ax: plotting.plot_posteriors(POSTERIORS, RATES, pivot=0.25, ax=ax),

@@ -1,8 +1,7 @@
-"""Curves, crossovers, taxes and agreements show the numbers that they are given."""
+"""Curves, crossovers and areas show the numbers that they are given."""
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 
 from lib import metrics, plotting
@@ -10,9 +9,6 @@ from lib import metrics, plotting
 BASE = metrics.Counts(np.array([0, 1, 3, 4, 6, 2]), np.full(6, 16))
 POST = metrics.Counts(np.array([0, 0, 16, 16, 12, 0]), np.full(6, 16))
 TAX = metrics.sharpening_tax(BASE, POST, 16, n_boot=50)
-ROWS = pd.DataFrame(
-    {"pair": ["p", "p", "_$q$"], "benchmark": ["a", "b", "_a"], "value": [1, 2, 3]}
-).assign(low=0, high=4)
 
 
 def texts(ax):
@@ -22,6 +18,13 @@ def texts(ax):
 def test_budgets_are_ticked_by_powers_of_two():
     ax = plotting.plot_coverage(TAX)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "4", "8", "16"]
+
+
+def test_both_ends_of_both_curves_may_have_their_numbers():
+    shown = texts(plotting.plot_coverage(TAX, ends=True))
+    for curve in (TAX.coverage_base.value, TAX.coverage_post.value):
+        assert f"{curve[0]:.0%}" in shown
+        assert f"{curve[-1]:.0%}" in shown
 
 
 def test_the_crossover_is_named_where_there_is_one_and_where_there_is_none():
@@ -78,17 +81,3 @@ def test_any_largest_budget_can_be_drawn_and_is_ticked(K, plot):
 @pytest.mark.parametrize("curve", [[0.5], [0.5, 0.6], [0.0] * 5])
 def test_any_curve_has_an_area_picture(curve):
     plotting.plot_area(curve).figure.canvas.draw()
-
-
-def test_many_benchmarks_stay_in_the_row_of_their_pair():
-    rows = pd.DataFrame(
-        {"pair": "p", "benchmark": list("abcdefgh"), "value": 1, "low": 0, "high": 2}
-    )
-    ax = plotting.plot_tax(rows)
-    assert all(abs(line.get_ydata()[0]) < 0.5 for line in ax.lines if len(line.get_ydata()) == 1)
-
-
-def test_names_that_mean_something_to_a_plot_are_shown_as_they_are():
-    ax = plotting.plot_tax(ROWS)
-    assert len(ax.get_legend().get_texts()) == 3
-    ax.figure.canvas.draw()
