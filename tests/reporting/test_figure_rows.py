@@ -48,16 +48,16 @@ def test_consistency_is_that_of_both_arms():
 
 def test_a_harness_shift_is_the_difference_of_its_ends_and_needs_both_conditions():
     rows = [
-        {"pair": pair, "benchmark": "b", "arm": arm, "task": f"t{i}", "n": 8, "c": c + i}
+        {"pair": pair, "benchmark": "b", "arm": arm, "task": f"t{i}", "n": 16, "c": c + i}
         for pair, arm, c in (("a", "native", 0), ("a", "both", 4), ("z", "native", 1))
-        for i in range(4)
+        for i in range(12)
     ]
     shifts = figure_rows.harness_shifts(
         outcomes.validate(pd.DataFrame(rows)), "native", "both", 1, n_boot=40
     )
     assert list(shifts["label"]) == ["a"]
-    assert shifts.loc[0, "after"] - shifts.loc[0, "before"] == pytest.approx(0.5)
-    assert shifts.loc[0, "note"].startswith("+0.5")
+    assert shifts.loc[0, "after"] - shifts.loc[0, "before"] == pytest.approx(0.25)
+    assert shifts.loc[0, "note"].startswith("+0.25")
     assert np.isfinite(shifts.loc[0, "low"])
 
 
