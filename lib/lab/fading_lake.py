@@ -58,8 +58,8 @@ class FadingLake(FrozenLake):
 class Fading(GridEpisode):
     """A walk that may end after any reply."""
 
-    def __init__(self, world: FadingLake, task: str, attempt: int):
-        super().__init__(world, task, attempt)
+    def __init__(self, lake: FadingLake, task: str, attempt: int):
+        super().__init__(lake, task, attempt)
         self.fading = random.Random(f"{task}/{attempt}/fading")
 
     def step(self, reply):

@@ -41,13 +41,13 @@ TRAINED = "post-trained"
 """What the trained model is called; it comes from the base with 85 % native calls."""
 
 
-def trained(world: str = "desk") -> Run:
-    """The run whose model is in the ablation of a world."""
-    return Run(environment=world, algorithm="grpo", method="fixed", seed=0)
+def trained(environment: str = "desk") -> Run:
+    """The run whose model is in the ablation of an environment."""
+    return Run(environment=environment, algorithm="grpo", method="fixed", seed=0)
 
 
 def conditions(evaluations: pd.DataFrame, run: Run) -> pd.DataFrame:
-    """The table of outcomes of a run and of the bases of its world, held-out tasks at T = 1.
+    """The table of outcomes of a run and of the bases of its environment, held-out tasks at T = 1.
 
     Counts; pair is the model, arm the condition. What was not evaluated yet is not there; see
     `absent`.
@@ -90,7 +90,7 @@ def absent(table: pd.DataFrame) -> list[str]:
 def prototype(folder: str | Path | None = None) -> pd.DataFrame:
     """What a prototype of the lab measured before it was built: pair, condition, pass@1, pass@32.
 
-    Two seeds at most, on 64 tasks of another world (Sokoban) with 128 rollouts; it had no desk.
+    Two seeds at most, on 64 tasks of Sokoban with 128 rollouts each; the prototype had no desk.
     """
     return pd.read_csv(Path(folder or plan.DATA) / "prototype.csv")
 

@@ -69,9 +69,9 @@ def regenerate(
         arms[run, "base"] = lab.kept_folder(run.base), run.environment, 0
         arms[run, "post"] = lab.kept_folder(run), run.environment, run.seed
     parts = [
-        (*arm, temperature, tuple(some), n)
-        for arm in dict.fromkeys(arms.values())  # a base that runs share is rolled out once
-        for some in _batches(plan.environment(arm[1], "test", plan.TASKS).tasks()[:tasks], n)
+        (*model, temperature, tuple(batch), n)
+        for model in dict.fromkeys(arms.values())  # a base that runs share is rolled out once
+        for batch in _batches(plan.environment(model[1], "test", plan.TASKS).tasks()[:tasks], n)
     ]
     rolled_out = _all(parts, workers, progress)
     rows = []

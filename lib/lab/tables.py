@@ -154,9 +154,9 @@ def differences(
                 columns = here | {"evaluated": where, "against": against}
                 columns["status"] = "primary" if first else "exploratory"
                 for measure in ("pass@1", f"pass@{K}", "Tax_A", "Tax_S"):
-                    found = seed_differences.differences(part, measure, "ptgs", against)
-                    none = {"value": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
-                    band = found.iloc[0].to_dict() if len(found) else none
+                    row = seed_differences.differences(part, measure, "ptgs", against)
+                    not_run = {"value": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
+                    band = row.iloc[0].to_dict() if len(row) else not_run
                     rows.append(band | columns | {"measure": measure})
     return pd.DataFrame(rows)
 
@@ -194,13 +194,13 @@ def sizes_in_words(evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int) 
     return "\n".join(lines)
 
 
-def off_zero(found: pd.DataFrame) -> str:
+def off_zero(compared: pd.DataFrame) -> str:
     """How many intervals of `differences` lie off zero, and which, in words.
 
     Intervals without width do not count: the same difference in each of a few seeds says nothing
     of how seeds vary.
     """
-    known = found[found["low"] < found["high"]]
+    known = compared[compared["low"] < compared["high"]]
     if known.empty:
         return f"no interval: fewer than {metrics.FEWEST_SEEDS} seeds of two arms"
     off = known[(known["low"] > 0) | (known["high"] < 0)]
@@ -213,15 +213,15 @@ def off_zero(found: pd.DataFrame) -> str:
     return "\n".join([summary + (":" if named else "."), *(f"- {line}" for line in named)])
 
 
-def difference_table(found: pd.DataFrame) -> pd.DataFrame:
+def difference_table(compared: pd.DataFrame) -> pd.DataFrame:
     """`differences` with a measure a column, as an estimate and its 95 % interval."""
-    digits = dict.fromkeys(found["measure"], 3) | {"Tax_A": 2}
-    shown = found.assign(
+    digits = dict.fromkeys(compared["measure"], 3) | {"Tax_A": 2}
+    shown = compared.assign(
         shown=[
             with_interval(metrics.Band(row.value, row.low, row.high), digits[row.measure])
-            for row in found.itertuples()
+            for row in compared.itertuples()
         ],
-        seeds=[_seeds(int(count), None) for count in found["seeds"]],
+        seeds=[_seeds(int(count), None) for count in compared["seeds"]],
     )
     index = ["status", *CELL, "evaluated", "against", "seeds"]
     table = shown.set_index([*index, "measure"])["shown"].unstack("measure", sort=False)  # noqa: PD010

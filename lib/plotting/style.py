@@ -65,7 +65,7 @@ def shades_of(names: Sequence[str], palette: str = "sea") -> dict:
 def panels(
     titles: Sequence[str], *, across: int = 3, height: float = 2.7, share: bool = True
 ) -> tuple[Figure, list]:
-    """A figure with one titled panel a title, `across` in a row: (figure, axes).
+    """A figure with a panel for each title, `across` in a row: (figure, axes).
 
     share: one scale for all panels, on either axis.
     """

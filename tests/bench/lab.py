@@ -32,8 +32,8 @@ from lib.training import PTGSSchedule, defaults, train_policy
 from lib.training.pretraining import STAGES, new_model, pretrain
 from lib.trajectories.schema import RolloutKey
 
-WORLD = "sokoban"
-BASE = plan.DATA / "models" / plan.Base(environment=WORLD).name
+ENVIRONMENT = "sokoban"
+BASE = plan.DATA / "models" / plan.Base(environment=ENVIRONMENT).name
 POST = plan.DATA / "models" / "sokoban-0.25M-grpo-fixed-0.0003-0"
 
 
@@ -62,22 +62,22 @@ def show(rows):
 
 def pretraining(folder: Path) -> list[tuple]:
     """A base from nothing: its loss falls, and its calls come to be ones that can be read."""
-    world = plan.environment(WORLD, "train")
-    model, made = new_model(world.words(), "0.06M")
+    environment = plan.environment(ENVIRONMENT, "train")
+    model, made = new_model(environment.words(), "0.06M")
     corpus = replace(STAGES["base-85"].corpus, native=1.0, chatter=0.0, episodes=48)
     stage = replace(STAGES["base-35"], corpus=corpus, steps=160)
-    log = pretrain(model, made, world, stage, folder / "base", progress=False)
+    log = pretrain(model, made, environment, stage, folder / "base", progress=False)
     first, last = log[0]["loss"], log[-1]["loss"]
     assert last < first - 1, f"the loss went from {first} to {last} nats a token"
-    policy = open_policy(folder / "base", WORLD, 1.0)
-    keys = [RolloutKey(0, task, 0) for task in world.tasks()[:64]]
-    said = [
-        bool(read_calls(message.content, [world.tool]))
-        for rollout in roll_out(policy.start(keys), world, keys, "bench", "base")
+    policy = open_policy(folder / "base", ENVIRONMENT, 1.0)
+    keys = [RolloutKey(0, task, 0) for task in environment.tasks()[:64]]
+    valid_calls = [
+        bool(read_calls(message.content, [environment.tool]))
+        for rollout in roll_out(policy.start(keys), environment, keys, "bench", "base")
         for message in rollout.messages
         if message.role == "assistant"
     ]
-    valid = sum(said) / len(said)
+    valid = sum(valid_calls) / len(valid_calls)
     assert valid > 0.9, f"{valid:.1%} of the replies are calls in native form"
     return [
         ("pre-training, loss after 20 steps, nats a token", first, "", ""),
@@ -91,14 +91,14 @@ def training(folder: Path) -> list[tuple]:
 
     def run(name, stop_at=None):
         model, tokenizer = load(BASE)
-        world = plan.environment(WORLD, "train")
-        tasks = world.tasks()[:16]
-        settings = defaults("grpo", steps=16, max_new_tokens=plan.NEW_TOKENS[WORLD])
-        schedule = PTGSSchedule(PTGS(seed=0, **plan.PTGS[WORLD, "grpo"]))
+        environment = plan.environment(ENVIRONMENT, "train")
+        tasks = environment.tasks()[:16]
+        settings = defaults("grpo", steps=16, max_new_tokens=plan.NEW_TOKENS[ENVIRONMENT])
+        schedule = PTGSSchedule(PTGS(seed=0, **plan.PTGS[ENVIRONMENT, "grpo"]))
         if stop_at:
             schedule.observe = _stopping(schedule.observe, stop_at)
         log = train_policy(
-            model, tokenizer, WordLanguage(), world, tasks, settings, schedule, folder / name,
+            model, tokenizer, WordLanguage(), environment, tasks, settings, schedule, folder / name,
             checkpoint_every=0.0, progress=False,
         )  # fmt: skip
         return model.state_dict(), log, schedule.state()
@@ -111,9 +111,9 @@ def training(folder: Path) -> list[tuple]:
     assert [_untimed(line) for line in log] == [_untimed(line) for line in log_2]
     assert all(torch.equal(weights[name], weights_2[name]) for name in weights)
     gap = max(line["engine_gap"] for line in log)
-    heats = {group["temperature"] for line in log for group in line["groups"]}
+    temperatures = {group["temperature"] for line in log for group in line["groups"]}
     assert gap < 1e-3, f"a log-prob at T_x is {gap} off the one it was sampled with"
-    assert len(heats) > 100
+    assert len(temperatures) > 100
     before, after = (sum(line["success"] for line in part) / 4 for part in (log[:4], log[-4:]))
     assert after > before, f"success of training rollouts went from {before} to {after}"
     return [
@@ -168,19 +168,18 @@ def _step_times(count):
             return super().assign(*step)
 
     model, tokenizer = load(BASE)
-    world = plan.environment(WORLD, "train")
-    for task in world.tasks():
-        world.level(task)
-    settings = defaults("grpo", steps=count, max_new_tokens=plan.NEW_TOKENS[WORLD])
+    environment = plan.environment(ENVIRONMENT, "train")
+    for task in environment.tasks():
+        environment.level(task)
+    settings = defaults("grpo", steps=count, max_new_tokens=plan.NEW_TOKENS[ENVIRONMENT])
     with tempfile.TemporaryDirectory() as folder:
         schedule = Clocked(PTGS(seed=0))
         train_policy(
-            model, tokenizer, WordLanguage(), world, world.tasks(), settings, schedule, folder,
-            progress=False,
+            model, tokenizer, WordLanguage(), environment, environment.tasks(), settings, schedule,
+            folder, progress=False,
         )  # fmt: skip
-    return [
-        sorted(later[i] - one[i] for one, later in itertools.pairwise(clock[1:])) for i in (0, 1)
-    ]
+    pairs = list(itertools.pairwise(clock[1:]))
+    return [sorted(later[i] - earlier[i] for earlier, later in pairs) for i in (0, 1)]
 
 
 def evaluation(processes: int = 2, repeats: int = 4) -> list[tuple]:
@@ -190,9 +189,9 @@ def evaluation(processes: int = 2, repeats: int = 4) -> list[tuple]:
     rows = []
     with spawn.Pool(processes, _begin, (together,)) as pool:
         for name, model in {"base": BASE, "post-trained": POST}.items():
-            found = pool.starmap(_evaluate, [(model, repeats)] * processes, chunksize=1)
-            wall = sum(max(rate[0] for rate in one) for one in found)
-            cpu = max(rate[1] for one in found for rate in one)
+            measured = pool.starmap(_evaluate, [(model, repeats)] * processes, chunksize=1)
+            wall = sum(max(rate[0] for rate in rates) for rates in measured)
+            cpu = max(rate[1] for rates in measured for rate in rates)
             rows += [
                 (f"evaluation of the {name}, rollouts/s of {processes} processes", wall, 400, 800),
                 (f"evaluation of the {name}, rollouts a processor second", cpu, "", ""),
@@ -210,15 +209,15 @@ def _begin(barrier):
 
 def _evaluate(model, repeats):
     """Rollouts a second and a processor second, of each repeat."""
-    world = plan.environment(WORLD, "test", plan.TASKS)
-    policy = open_policy(model, WORLD, 0.5)
-    tasks = world.tasks()[:8]
-    evaluate(policy, world, tasks, 4, seed=0)
+    environment = plan.environment(ENVIRONMENT, "test", plan.TASKS)
+    policy = open_policy(model, ENVIRONMENT, 0.5)
+    tasks = environment.tasks()[:8]
+    evaluate(policy, environment, tasks, 4, seed=0)
     rates = []
     for _ in range(repeats):
         together.wait()
         wall, cpu = time.perf_counter(), time.process_time()
-        evaluate(policy, world, tasks, plan.ATTEMPTS, seed=0)
+        evaluate(policy, environment, tasks, plan.ATTEMPTS, seed=0)
         count = len(tasks) * plan.ATTEMPTS
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         rates.append((count / wall, count / cpu))
