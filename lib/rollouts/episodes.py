@@ -40,30 +40,17 @@ def roll_out(
             attempt.episode.close()
 
 
-def in_batches(
-    policy: Policy,
-    environment: Environment,
-    keys: Sequence[RolloutKey],
-    pair: str,
-    arm: str,
-    max_turns: int,
-    at_once: int,
-) -> Iterator[Rollout]:
-    """Play attempts batch after batch, with a policy that gives many replies in one call."""
+def in_batches(policy, environment, keys, pair, arm, max_turns, at_once) -> Iterator[Rollout]:
+    """Play attempts batch after batch, with a policy that gives many replies in one call.
+
+    The arguments are those of `roll_out` and `collect`.
+    """
     for start in range(0, len(keys), at_once):
         batch = keys[start : start + at_once]
         yield from roll_out(policy.start(batch), environment, batch, pair, arm, max_turns)
 
 
-def side_by_side(
-    policy: Policy,
-    environment: Environment,
-    keys: Sequence[RolloutKey],
-    pair: str,
-    arm: str,
-    max_turns: int,
-    at_once: int,
-) -> Iterator[Rollout]:
+def side_by_side(policy, environment, keys, pair, arm, max_turns, at_once) -> Iterator[Rollout]:
     """Play each attempt at its own pace, and start the next as soon as one has ended.
 
     Threads wait for replies. Environments are stepped in the calling thread, one after another.

@@ -10,6 +10,11 @@ class ScriptedPolicy:
     """Replies with what `script(context, key)` returns: a message, its text, or a whole `Reply`.
 
     name: of the script, in the manifest of a collection.
+
+    >>> policy = ScriptedPolicy(lambda context, key: f"attempt {key.attempt}", "counting")
+    >>> session = policy.start([(0, "task", 2)])  # seed, task, attempt
+    >>> session.reply([0], [Context("", (), ())])[0].message.content
+    'attempt 2'
     """
 
     concurrency = None
