@@ -7,7 +7,7 @@ from multiprocessing.pool import ThreadPool
 from queue import SimpleQueue
 
 from lib.envs import Environment, Outcome
-from lib.rollouts.policies.protocol import Context, Policy, Reply, Session
+from lib.rollouts.policies.protocol import Context, Reply, Session
 from lib.trajectories.schema import Rollout, RolloutKey, Turn, offered_tools, printable
 
 
