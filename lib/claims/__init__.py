@@ -18,22 +18,22 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["harness_rates", "paper_tables", "seed_differences"],
+    submodules=["harness_rates", "paper_tables", "seed_differences", "sizes"],
     submod_attrs={
         "advantage": ["advantage_claims", "attribution_claims"],
         "claim": ["Claim", "ClaimTable", "MIME", "verdict"],
-        "harness": ["Contrast", "harness_claims"],
+        "harness": ["Contrast", "harness_claims", "untested_harness_claims"],
         "ptgs": ["headline_claims", "pilot_claims", "ptgs_claims", "signal_claims"],
         "questions": ["QUESTIONS", "answer", "grouped"],
         "sharpening": [
             "all_claims",
             "coverage_crossover",
             "few_rollouts_predict",
-            "larger_cross_earlier",
             "polarisation",
             "tax_follows_consistency",
             "tax_positive",
         ],
+        "sizes": ["larger_cross_earlier", "tax_by_size"],
         "studies": [
             "Agreement",
             "ESTIMATION_ROLLOUTS",
@@ -45,5 +45,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "split_taxes",
             "study",
         ],
+        "within": ["by_benchmark", "placed", "rank_claims", "tax_by_environment"],
     },
 )

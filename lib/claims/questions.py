@@ -29,6 +29,8 @@ QUESTIONS = {
 """Key of a question -> the question. Where its claims hold, the answer is yes."""
 
 OTHER = "Other claims"
+SHOWN_EACH = 3
+"""Cases of a test that an answer lists; more are counted."""
 COLUMNS = ("claim", "value", "interval", "published", "verdict", "why")
 
 
@@ -92,6 +94,12 @@ def _sentence(test, rows) -> str:
         return f"{test}: not tested here, {rows[0]['why']}"
     if len(rows) == 1:
         return f"{rows[0]['claim']}, {_shown(rows[0])}: {rows[0]['verdict']}"
+    if len(tested) <= SHOWN_EACH:
+        cases = ", ".join(
+            f"{row.get('case') or 'overall'} {_shown(row)} ({row['verdict']})" for row in tested
+        )
+        left = len(rows) - len(tested)
+        return f"{test}: {cases}" + (f"; not tested in {left}" if left else "")
     parts = []
     for verdict in dict.fromkeys([*VERDICTS[:-1], *(row["verdict"] for row in tested)]):
         these = [row for row in tested if row["verdict"] == verdict]

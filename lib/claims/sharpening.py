@@ -1,6 +1,5 @@
 """The claims of "Sharpening Tax in Post-Training", one function a claim."""
 
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -9,6 +8,7 @@ from scipy.stats import norm
 from lib import metrics
 from lib.claims import paper_tables
 from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
+from lib.claims.sizes import larger_cross_earlier, tax_by_size
 from lib.claims.studies import ESTIMATION_ROLLOUTS, FEWEST_PAIRS, Study, agreement, split_taxes
 from lib.metrics import MARGIN, bootstrap
 
@@ -23,6 +23,7 @@ def all_claims(studies: Sequence[Study], *, seed: int = 0) -> ClaimTable:
             tax_follows_consistency(studies, seed=seed),
             polarisation(studies),
             larger_cross_earlier(studies),
+            tax_by_size(studies),
         ]
     )
 
@@ -52,8 +53,9 @@ def _crossover_claim(pair, studies) -> Claim:
     worse = [name for name, k in crossings.items() if k == 1]
     note = f"worse from the start, nothing to overtake: {_listed(worse)}" if worse else ""
     cases = [tax for _, tax in studies if tax.crossover.value > 1]
+    about = {"question": "crossover", "case": pair, "lead": not pair}
     if not cases:
-        return not_tested(statement, "shown as a figure", note)
+        return not_tested(statement, "shown as a figure", note, **about)
     finite = [k for k in crossings.values() if 1 < k < np.inf]
     shown = ", ".join(
         f"{name} {'none' if np.isinf(k) else f'k = {k:.0f}'}"
@@ -67,6 +69,7 @@ def _crossover_claim(pair, studies) -> Claim:
         statement,
         "shown as a figure",
         (shown or "no base overtakes") + (f"; {note}" if note else ""),
+        **about,
     )
 
 
@@ -78,7 +81,8 @@ def tax_positive(studies: Sequence[Study]) -> Claim:
     statement = f"Tax_S({K}) is positive in most cases"
     if not defined:
         reason = "a budget of 1 allows no second attempt" if K == 1 else "pass@1 is 1"
-        return not_tested(statement, printed, f"Tax_S is undefined in every case: {reason}")
+        why = f"Tax_S is undefined in every case: {reason}"
+        return not_tested(statement, printed, why, "tax", lead=True)
     others = [comparison.label for comparison, tax in defined if tax.tax_S.value[-1] <= MARGIN]
     undefined = len(studies) - len(defined)
     return _count_claim(
@@ -87,6 +91,8 @@ def tax_positive(studies: Sequence[Study]) -> Claim:
         printed,
         (f"not positive: {_listed(others)}" if others else "positive in every case")
         + (f"; undefined in {undefined} (pass@1 = 1)" if undefined else ""),
+        question="tax",
+        lead=True,
     )
 
 
@@ -130,48 +136,8 @@ def polarisation(studies: Sequence[Study]) -> Claim:
         published="shown as a figure",
         verdict=verdict(low, high, 0),
         why=f"more so in {np.sum(values > MARGIN)} of {len(studies)} cases",
-    )
-
-
-def larger_cross_earlier(studies: Sequence[Study]) -> Claim:
-    """Within a family and benchmark, the larger of two pairs crosses at the smaller budget.
-
-    The value is the share of such couples that agree, ties counting half; the size is the number
-    before "B" in the pair's name. Needs two families with three sizes each.
-    """
-    statement = "larger models cross earlier (share of couples within a family)"
-    families = paper_tables.table("model_pairs").set_index("pair")["family"]
-    groups: dict[tuple, dict[float, Study]] = {}
-    for study in studies:
-        size = re.search(r"(\d+(?:\.\d+)?)B", study.comparison.pair)
-        if study.comparison.pair in families.index and size:
-            family = families[study.comparison.pair]
-            groups.setdefault((family, study.comparison.benchmark), {})[float(size[1])] = study
-    sizes = {}
-    for (family, _), group in groups.items():
-        sizes[family] = max(sizes.get(family, 0), len(group))
-    if sum(count >= 3 for count in sizes.values()) < 2:
-        seen = ", ".join(f"{family} {count}" for family, count in sizes.items()) or "none known"
-        why = f"needs two families of three sizes; here, sizes by family: {seen}"
-        return not_tested(statement, "claimed", why)
-    agree = [
-        _earlier(group[large].tax, group[small].tax)
-        for group in groups.values()
-        for small in group
-        for large in group
-        if small < large
-    ]
-    value, *samples = np.mean(agree, axis=0)
-    low, high = bootstrap.percentile_interval(samples)
-    return Claim(
-        statement=statement,
-        value=float(value),
-        low=low,
-        high=high,
-        published="claimed",
-        verdict=verdict(low, high, 0.5),
-        why=f"{len(agree)} couples of sizes; tasks resampled, families taken as they are",
-        bound=0.5,
+        question="polarisation",
+        lead=True,
     )
 
 
@@ -183,7 +149,7 @@ def _listed(names, most=6) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _count_claim(cases, statement, printed, why) -> Claim:
+def _count_claim(cases, statement, printed, why, **about) -> Claim:
     """How many of the cases, (value, replicates) each, are positive, and whether that is most.
 
     The interval runs from the number of cases that are certainly positive to the number that are
@@ -202,6 +168,7 @@ def _count_claim(cases, statement, printed, why) -> Claim:
         verdict="not tested here" if few else verdict(low, high, len(cases) / 2),
         why=why + ("; fewer than three cases do not show what most do" if few else ""),
         of=len(cases),
+        **about,
     )
 
 
@@ -225,13 +192,6 @@ def _holm(p, level=0.025) -> int:
     return int(np.argmin(np.append(passed, False)))
 
 
-def _earlier(large, small):
-    """1 where the large model crosses first, 0 where the small one, 1/2 for ties: [1 + n_boot]."""
-    a = np.concatenate([[large.crossover.value], large.samples["crossover"]])
-    b = np.concatenate([[small.crossover.value], small.samples["crossover"]])
-    return (a < b) + 0.5 * (a == b)
-
-
 def _rank_claim(
     studies, statement, printed, k, outcome_of: Callable[[metrics.SplitTaxes], np.ndarray], seed
 ) -> Claim:
@@ -240,15 +200,16 @@ def _rank_claim(
     fewest = min(study.comparison.max_k for study in studies)
     if fewest < needed:
         why = f"needs {needed} rollouts of every task, the shortest has {fewest}"
-        return not_tested(statement, printed, why)
+        return not_tested(statement, printed, why, "prediction", lead=True)
     if len(studies) < 3:
-        return not_tested(statement, printed, f"needs three comparisons, there are {len(studies)}")
+        why = f"needs three comparisons, there are {len(studies)}"
+        return not_tested(statement, printed, why, "prediction", lead=True)
     splits = split_taxes(studies, [k], seed=seed)
     y = np.array([outcome_of(split) for split in splits])
     defined = ~np.isnan(y + [split.tax_est for split in splits]).any(axis=0)
     if defined.mean() < 0.5:
         why = "Tax_S is undefined (pass@1 = 1) in some comparison, in most of the splits"
-        return not_tested(statement, printed, why)
+        return not_tested(statement, printed, why, "prediction", lead=True)
     ranks = agreement(studies, splits, y, seed=seed)
     partial = "undefined" if np.isnan(ranks.partial) else f"{ranks.partial:.2f}"
     why = f"sd over splits {ranks.sd:.2f}; {partial} with the pass@1 gap partialled out"
@@ -266,4 +227,6 @@ def _rank_claim(
         published=printed,
         verdict=verdict(ranks.low, ranks.high, 0),
         why=why,
+        question="prediction",
+        lead=True,
     )

@@ -1,7 +1,6 @@
 """The claims that the lab puts to its own runs: which runs, seeds and conditions they are about."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 
@@ -21,24 +20,18 @@ def by_base(studies: Sequence[claims.Study]) -> list[claims.Study]:
 def tax_claims(studies: Sequence[claims.Study], *, seed: int = 0) -> claims.ClaimTable:
     """Whether there is a tax, and what predicts it, over the lab's runs: none for no studies.
 
-    The published figures beside them are those of the paper's models.
+    By environment, as runs of one environment share bases and tasks; what predicts the tax also
+    pooled. The published figures beside them are those of the paper's models.
     """
     if not studies:
         return claims.ClaimTable()
-    grouped = by_base(studies)
+    groups = claims.by_benchmark(studies)
+    ordered = [study for part in groups.values() for study in part]
     of_runs = [
-        claims.tax_positive(studies),
-        claims.few_rollouts_predict(grouped, seed=seed),
-        claims.tax_follows_consistency(grouped, seed=seed),
+        *claims.tax_by_environment(groups),
+        *claims.rank_claims(groups, by_base(ordered), seed=seed),
     ]
-    return claims.ClaimTable(
-        replace(
-            claim,
-            statement=f"in the lab, {claim.statement}",
-            published=f"{claim.published}; other models",
-        )
-        for claim in of_runs
-    )
+    return claims.ClaimTable(claims.placed(of_runs, "in the lab, ", "other models"))
 
 
 def ptgs_claims(
@@ -82,9 +75,14 @@ def headline_claims(evaluations: pd.DataFrame, K: int = plan.ATTEMPTS) -> claims
 def harness_claims(table: pd.DataFrame, budgets: Sequence[int]) -> claims.ClaimTable:
     """What both parts of the lab's harness do to its models, against the native form alone.
 
-    table: conditions as `lib.lab.harness_ablation.conditions` makes them.
+    table: conditions as `lib.lab.harness_ablation.conditions` makes them, of one environment or
+    more. Only the desk was planned for this, so the others are called exploratory.
     """
     models = [(name, "base") for name in harness_ablation.BASES.values()]
     models.append((harness_ablation.TRAINED, "post-trained"))
     contrasts = [claims.Contrast(name, kind, "native", "both") for name, kind in models]
-    return claims.harness_claims(table, contrasts, budgets, place="in the lab, ")
+    made = claims.ClaimTable()
+    for environment, part in table.groupby("benchmark", sort=False):
+        there = environment + ("" if environment == harness_ablation.PLANNED else ", exploratory")
+        made += claims.harness_claims(part, contrasts, budgets, place="in the lab, ", there=there)
+    return made

@@ -37,11 +37,14 @@ READINGS = {
 BASES = {"base-35": "base, 35 % native", "base-85": "base, 85 % native"}
 """Kind of a base -> what it is called, by the share of native calls in what it was trained on."""
 
+PLANNED = "desk"
+"""The environment that was planned for the ablation; others are exploratory."""
+
 TRAINED = "post-trained"
 """What the trained model is called; it comes from the base with 85 % native calls."""
 
 
-def trained(environment: str = "desk") -> Run:
+def trained(environment: str = PLANNED) -> Run:
     """The run whose model is in the ablation of an environment."""
     return Run(environment=environment, algorithm="grpo", method="fixed", seed=0)
 

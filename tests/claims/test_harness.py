@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from lib import outcomes
-from lib.claims import Contrast, harness_claims, harness_rates
+from lib.claims import Contrast, harness_claims, harness_rates, untested_harness_claims
 
 SUCCESSES = {
     "cue on, exact": (0, 2),
@@ -70,3 +70,17 @@ def test_a_floor_is_no_verdict(table):
     assert claim.verdict == "not tested here"
     assert "none of 96 attempts succeeded" in claim.why
     assert np.isnan(claim.value)
+
+
+def test_claims_name_their_environment(table):
+    claim = harness_claims(table, [BASE], [1], place="in the lab, ", there="desk")[0]
+    assert claim.statement == "in the lab, the harness raises pass@1 of a base model: desk: m"
+    assert claim.case == "desk: m"
+
+
+def test_printed_benchmarks_without_runs_are_not_tested():
+    made = {claim.statement: claim for claim in untested_harness_claims()}
+    aces = made["the harness raises pass@32 of a base model: acebench"]
+    assert aces.verdict == "not tested here"
+    assert aces.published == "89.25 to 87.69 %, 8 models: it does not help there"
+    assert not any("bfcl" in statement for statement in made)

@@ -27,18 +27,23 @@ def test_one_claim_answers_with_its_number_and_interval():
     )
 
 
-def test_cases_are_counted_with_the_furthest_of_each_verdict():
+def test_few_cases_are_listed():
+    rows = [row("holds", "a"), row("no interval", "b", 0.3, interval="")]
+    assert answer(rows) == "In part. It works: a 0.1 [0, 1] (holds), b 0.3 (no interval)."
+
+
+def test_more_cases_are_counted_with_the_furthest_of_each_verdict():
     rows = [row("holds", "a"), row("holds", "b", 0.3), row("contradicted", "c", -0.2)]
-    assert answer(rows) == (
-        "It depends. It works: holds in 2 of 3 (most: b, 0.3 [0, 1]), "
-        "contradicted in 1 (c, -0.2 [0, 1])."
+    assert answer([*rows, row("undecided", "d")]) == (
+        "It depends. It works: holds in 2 of 4 (most: b, 0.3 [0, 1]), "
+        "contradicted in 1 (c, -0.2 [0, 1]), undecided in 1."
     )
 
 
 def test_what_is_not_tested_is_in_no_count():
     rows = [row("holds", "a"), row("undecided", "b"), row("not tested here", "c", None)]
-    assert answer(rows).startswith("In part. It works: holds in 1 of 2")
-    assert answer(rows).endswith("undecided in 1; not tested in 1.")
+    assert answer(rows).startswith("In part. It works: a 0.1 [0, 1] (holds), b")
+    assert answer(rows).endswith("; not tested in 1.")
     assert answer(rows[2:]) == "Not tested here. It works: not tested here, no data."
 
 

@@ -150,32 +150,5 @@ def test_polarisation_compares_arms_at_the_same_number_of_rollouts():
     assert claims.polarisation(studies).verdict == "undecided"
 
 
-def families(larger_first):
-    """Two families of three sizes, in which the larger cross earlier, or later."""
-    pairs = [p for f in ("Gemma-4", "Qwen2.5") for p in FAMILIES[f]]
-    hard = [1, 4, 12] if larger_first else [12, 4, 1]
-    rates = {(p, "x"): ((1, 2), (1.5, hard[i % 3])) for i, p in enumerate(pairs)}
-    return claims.study(table(rates, tasks=60), n_boot=100)
-
-
-FAMILIES = {
-    "Gemma-4": ["gemma-4-E4B", "gemma-4-12B", "gemma-4-31B"],
-    "Qwen2.5": ["Qwen2.5-3B", "Qwen2.5-7B", "Qwen2.5-14B"],
-}
-
-
-def test_size_claim_counts_couples_within_families():
-    assert claims.larger_cross_earlier(families(True)).verdict == "holds"
-    opposite = claims.larger_cross_earlier(families(False))
-    assert opposite.verdict == "contradicted"
-    assert opposite.why.startswith("6 couples")
-
-
-def test_size_claim_is_not_tested_by_the_published_pairs():
-    claim = claims.larger_cross_earlier(claims.study(claims.load("published"), n_boot=0))
-    assert claim.verdict == "not tested here"
-    assert "Gemma-4 1, Qwen2.5 1, Qwen3.5 1, Ministral-3 1" in claim.why
-
-
 def test_published_figures_stand_beside_the_claims():
     assert claims.tax_positive(ONE).published == "36 of 42 at 128"
