@@ -1,4 +1,4 @@
-"""Damage done to logs, and what became of it: for tests/outcomes/importers and the bench."""
+"""Damage done to logs, and what comes of it: for tests/outcomes/importers and the bench."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ LOGS = {
 
 
 _ROWS = ("drop", "double", "shuffle", "rerun", "empty")
-"""Damage that leaves valid rows: it must show wherever it alters how many there are."""
+"""Damage that leaves valid rows: the report must show it if the number of rows changes."""
 
 _BEYOND = (10**400, float("nan"), "\ud800")
 """Values of JSON that no table can hold."""
@@ -43,18 +43,18 @@ def read(path, options, format):
     return sorted(json.dumps(row, sort_keys=True) for row in rows), imported.report
 
 
-def told(report, *, counts):
-    """What of a report says that a log is not as it should be; with `counts`, also how large."""
-    said = [report.missing, report.duplicates, dict(report.skipped), report.notes, report.scorer]
-    said += [report.unequal, report.tried, report.untried]
-    return [*said, report.tasks, report.attempts] if counts else said
+def signs_of_damage(report, *, counts):
+    """The parts of a report that show damage; with `counts`, also the numbers of rows."""
+    parts = [report.missing, report.duplicates, dict(report.skipped), report.notes, report.scorer]
+    parts += [report.unequal, report.tried, report.untried]
+    return [*parts, report.tasks, report.attempts] if counts else parts
 
 
 def outcome_of(rng, folder, log):
-    """Damage a copy of a log, read it, and say (kind of damage, what became of it, details).
+    """Damage a copy of a log and read it. Returns (kind of damage, result, details).
 
-    exact: the same table.  error: refused, naming the file.  told: another table, and a report that
-    says so.  silent: another table, and no word.  crash: an error that is not worded for a reader.
+    Results: "exact" is the same table; "error" a refusal that names the file; "told" another table
+    and a report that differs; "silent" another table and the same report; "crash" any other error.
     """
     source = EXAMPLES / log
     copy = folder / source.name
@@ -81,7 +81,9 @@ def outcome_of(rng, folder, log):
     if after == before:
         return name, "exact", what
     counts = name in ("truncate", *_ROWS)
-    before, after = (told(report, counts=counts) for report in (report_before, report_after))
+    before, after = (
+        signs_of_damage(report, counts=counts) for report in (report_before, report_after)
+    )
     return name, "told" if before != after else "silent", f"{file.name}, {what}"
 
 

@@ -42,19 +42,19 @@ def test_the_three_rules():
 
 
 def test_accuracy_and_distance_compare_integers():
-    found = attribution([1, 10, 4, None], ["1", "9", "2", "3"])
-    assert found.accuracy.value == pytest.approx(1 / 3)
-    assert found.distance.value == pytest.approx(1.0)
-    assert (found.counted, found.unpredicted) == (3, 1)
-    assert np.isnan(found.accuracy.low)
+    result = attribution([1, 10, 4, None], ["1", "9", "2", "3"])
+    assert result.accuracy.value == pytest.approx(1 / 3)
+    assert result.distance.value == pytest.approx(1.0)
+    assert (result.counted, result.unpredicted) == (3, 1)
+    assert np.isnan(result.accuracy.low)
     many = attribution([1] * 30, ["1"] * 20 + ["3"] * 10)
     assert many.accuracy.low < 2 / 3 < many.accuracy.high
 
 
 def test_several_steps_are_a_draw_of_which_the_expectation_is_exact():
-    found = attribution([range(4), [1, 3]], [1, 3])
-    assert found.accuracy.value == (1 / 4 + 1 / 2) / 2
-    assert found.distance.value == ((1 + 0 + 1 + 2) / 4 + (2 + 0) / 2) / 2
+    result = attribution([range(4), [1, 3]], [1, 3])
+    assert result.accuracy.value == (1 / 4 + 1 / 2) / 2
+    assert result.distance.value == ((1 + 0 + 1 + 2) / 4 + (2 + 0) / 2) / 2
 
 
 def test_without_a_prediction_there_is_no_accuracy():

@@ -26,8 +26,8 @@ def test_pooled_they_are_the_plain_ones():
     scores, passed, task = attempts()
     scores = scores.round(1)  # with ties
     assert auroc_band(scores, passed, task).value == pytest.approx(auroc(scores, passed))
-    found = spearman_band(scores, passed, task).value
-    assert found == pytest.approx(spearman(scores, passed.astype(float)))
+    result = spearman_band(scores, passed, task).value
+    assert result == pytest.approx(spearman(scores, passed.astype(float)))
 
 
 def test_the_interval_is_that_of_resampled_tasks():
@@ -38,8 +38,8 @@ def test_the_interval_is_that_of_resampled_tasks():
         drawn = np.concatenate([np.flatnonzero(task == t) for t in again.integers(20, size=20)])
         values["auroc"].append(auroc(scores[drawn], passed[drawn]))
         values["spearman"].append(stats.spearmanr(scores[drawn], passed[drawn])[0])
-    found = {"auroc": auroc_band, "spearman": spearman_band}
-    for name, function in found.items():
+    result = {"auroc": auroc_band, "spearman": spearman_band}
+    for name, function in result.items():
         band = function(scores, passed, task, n_boot=2000)
         assert band[1:] == pytest.approx(np.quantile(values[name], [0.025, 0.975]), abs=0.03)
 

@@ -30,8 +30,8 @@ def counts(passed, task):
 def test_infinite_scores_are_ties_as_others_are():
     score, passed, task = attempts()
     lowest = score < np.median(score)
-    found = [spearman_band(np.where(lowest, x, score), passed, task) for x in (-np.inf, -1e9)]
-    assert found[0] == found[1]
+    result = [spearman_band(np.where(lowest, x, score), passed, task) for x in (-np.inf, -1e9)]
+    assert result[0] == result[1]
 
 
 @pytest.mark.parametrize("k", [1, 3, 12])
@@ -76,8 +76,8 @@ def test_ten_thousand_attempts_stay_exact():
     passed = np.zeros(n)
     passed[0] = 1
     budgets = [1, 5_000, n]
-    found = best_of_k(passed, passed, np.zeros(n), budgets)[1][0]
-    assert found == pytest.approx([1e-4, 0.5, 1.0], rel=1e-10)
+    result = best_of_k(passed, passed, np.zeros(n), budgets)[1][0]
+    assert result == pytest.approx([1e-4, 0.5, 1.0], rel=1e-10)
     many = best_of_k(np.arange(n), np.arange(n) % 2, np.zeros(n), budgets)[1][0]
     assert np.isfinite(many).all()
     assert many[2] == pytest.approx(1.0)
@@ -100,27 +100,27 @@ def test_an_outcome_that_is_missing_is_no_failure():
 
 def test_selection_has_limits_shares_and_intervals_by_task():
     scores, passed, task = attempts(tasks=40)
-    found = selection(scores, passed, task, [1, 2, 8])
+    result = selection(scores, passed, task, [1, 2, 8])
     c, n = counts(passed, task)
-    assert found.coverage.value == pytest.approx(pass_at_k(c, n, np.array([1, 2, 8])).mean(0))
-    assert (found.consistency.value <= found.success.value + 1e-12).all()
-    assert (found.success.value <= found.coverage.value + 1e-12).all()
-    assert np.isnan(found.share.value[0])
-    gain = (found.success.value - found.accuracy.value)[1:]
-    assert found.share.value[1:] == pytest.approx(
-        gain / (found.coverage.value - found.accuracy.value)[1:]
+    assert result.coverage.value == pytest.approx(pass_at_k(c, n, np.array([1, 2, 8])).mean(0))
+    assert (result.consistency.value <= result.success.value + 1e-12).all()
+    assert (result.success.value <= result.coverage.value + 1e-12).all()
+    assert np.isnan(result.share.value[0])
+    gain = (result.success.value - result.accuracy.value)[1:]
+    assert result.share.value[1:] == pytest.approx(
+        gain / (result.coverage.value - result.accuracy.value)[1:]
     )
     deviation = (c / n).std() / np.sqrt(40)
-    assert found.accuracy.high[0] - found.accuracy.low[0] == pytest.approx(
+    assert result.accuracy.high[0] - result.accuracy.low[0] == pytest.approx(
         3.92 * deviation, rel=0.2
     )
 
 
 def test_the_oracle_cashes_in_everything():
     _, passed, task = attempts()
-    found = selection(passed.astype(float), passed, task, [4], n_boot=0)
-    assert found.share.value == pytest.approx([1.0])
-    assert np.isnan(found.share.low[0])
+    result = selection(passed.astype(float), passed, task, [4], n_boot=0)
+    assert result.share.value == pytest.approx([1.0])
+    assert np.isnan(result.share.low[0])
 
 
 def test_nothing_to_gain_is_nan():

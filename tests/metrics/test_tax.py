@@ -132,10 +132,10 @@ def test_budget_above_a_tasks_rollouts_names_it():
 def test_crossover_interval_may_reach_beyond_the_largest_budget():
     rng = np.random.default_rng(5)
     base, post = cell(rng, tasks=30), cell(rng, tasks=30)
-    found = sharpening_tax(base, post, 16).crossover
-    assert 0 < found.probability < 1
-    assert found.high == np.inf
-    assert found.low == round(found.low)
+    result = sharpening_tax(base, post, 16).crossover
+    assert 0 < result.probability < 1
+    assert result.high == np.inf
+    assert result.low == round(result.low)
 
 
 def test_polarisation_is_the_gain_in_tasks_at_the_extremes():

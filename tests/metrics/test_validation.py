@@ -63,9 +63,9 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("function", "arguments", "told"), BAD)
-def test_what_cannot_be_measured_is_named(function, arguments, told):
-    with pytest.raises(ValueError, match=told):
+@pytest.mark.parametrize(("function", "arguments", "message"), BAD)
+def test_what_cannot_be_measured_is_named(function, arguments, message):
+    with pytest.raises(ValueError, match=message):
         function(*arguments)
 
 
@@ -99,16 +99,16 @@ def test_what_is_undefined_says_why(function, arguments, why):
 def test_a_column_with_an_undefined_value_is_undefined_alone():
     x = np.array([[1, 1], [2, np.nan], [4, 3]])
     with pytest.warns(UserWarning, match="undefined values"):
-        found = metrics.spearman(x, x)
-    assert (found[0], np.isnan(found[1])) == (1, True)
+        result = metrics.spearman(x, x)
+    assert (result[0], np.isnan(result[1])) == (1, True)
 
 
-def test_no_trajectory_is_counted_as_none():
+def test_attribution_of_no_trajectories_is_undefined():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = metrics.attribution([], [])
-    assert (found.counted, found.unpredicted) == (0, 0)
-    assert np.isnan(found.accuracy.value)
+        result = metrics.attribution([], [])
+    assert (result.counted, result.unpredicted) == (0, 0)
+    assert np.isnan(result.accuracy.value)
 
 
 def test_infinite_scores_are_ranked():

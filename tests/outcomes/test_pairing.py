@@ -21,7 +21,7 @@ def arm(name, **counts):
     return outcomes.validate(pd.DataFrame(rows), arm=name)
 
 
-def test_arms_are_paired_by_name_and_what_is_dropped_is_said():
+def test_arms_are_paired_by_name_and_dropped_tasks_are_listed():
     base = arm("base", a=(1, 4), b=(2, 4), lost=(0, 0), alone=(1, 4))
     post = arm("post", b=(3, 4), a=(4, 4), lost=(2, 4))
     aligned = outcomes.align(base, post)
@@ -68,7 +68,7 @@ def test_intervals_do_not_change_with_what_else_is_in_the_table():
     ]
 
 
-def test_a_cell_without_its_other_arm_is_said():
+def test_a_cell_without_its_other_arm_is_warned_of():
     table = pd.concat([COUNTS, COUNTS.head(1).assign(benchmark="alone")])
     with pytest.warns(OutcomesWarning, match=r"not compared.*p on alone \(base\)"):
         assert len(outcomes.comparisons(table)) == 1

@@ -275,7 +275,7 @@ def test_columns_that_the_file_lacks_are_not_listed(tmp_path):
         outcomes.read(tmp_path / "t.csv", arm="base")
 
 
-def test_models_mixed_in_a_column_are_told(tmp_path):
+def test_models_mixed_in_a_column_are_warned_of(tmp_path):
     rows = [f"{task},{model},1\n" for task in "ab" for model in "xy"]
     (tmp_path / "t.csv").write_text("task,model,passed\n" + "".join(rows))
     with pytest.warns(OutcomesWarning, match=r"'model' has several values .*pair.: .model"):

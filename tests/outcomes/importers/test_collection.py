@@ -34,19 +34,19 @@ def collected(tmp_path):
 
 
 def test_a_collection_is_recognised_and_counted(collected):
-    found = importers.load(collected("one", 0.5))
-    assert found.report.format == "collection"
-    assert (found.report.attempts, found.report.scored) == (8, 6)
-    assert found.report.missing == {"timeout": 2}
-    expected = collection.table(found.report.files[0].rpartition("/")[0])
-    assert found.outcomes["passed"].tolist() == expected["passed"].tolist()
-    assert found.report.settings["temperature"] == [0.5]
+    imported = importers.load(collected("one", 0.5))
+    assert imported.report.format == "collection"
+    assert (imported.report.attempts, imported.report.scored) == (8, 6)
+    assert imported.report.missing == {"timeout": 2}
+    expected = collection.table(imported.report.files[0].rpartition("/")[0])
+    assert imported.outcomes["passed"].tolist() == expected["passed"].tolist()
+    assert imported.report.settings["temperature"] == [0.5]
 
 
 def test_messages_come_when_they_are_asked_for(collected):
-    found = importers.load(collected("one", 0.5), trajectories=True)
-    assert len(found.rollouts) == 8
-    assert found.rollouts[0].messages[-1].role == "assistant"
+    imported = importers.load(collected("one", 0.5), trajectories=True)
+    assert len(imported.rollouts) == 8
+    assert imported.rollouts[0].messages[-1].role == "assistant"
 
 
 def test_arms_of_two_collections_are_aligned_and_their_settings_compared(collected):

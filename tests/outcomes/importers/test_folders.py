@@ -25,7 +25,7 @@ def score_of(run):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda run: result_of(run).rename(result_of(run).with_name("BFCL_result.json")), "name"),
         (lambda run: result_of(run).unlink(), "no result file, which names its tasks"),
@@ -34,15 +34,15 @@ def score_of(run):
         (lambda run: [shutil.rmtree(one) for one in run.iterdir()], "has no file of a run"),
     ],
 )
-def test_a_run_of_bfcl_that_cannot_be_read_is_told(runs, change, said):
+def test_a_run_of_bfcl_that_cannot_be_read_is_reported(runs, change, message):
     change(runs / "run-2")
     imported = importers.load(runs)
     assert imported.report.attempts == 15
-    told = [line for line in imported.report.lines() if "run-2" in line]
-    assert any(said in line for line in told)
+    about_run = [line for line in imported.report.lines() if "run-2" in line]
+    assert any(message in line for line in about_run)
 
 
-def test_a_copied_run_is_left_out_and_told(runs):
+def test_a_copied_run_is_skipped_and_reported(runs):
     shutil.copytree(runs / "run-1", runs / "run-1 (copy)")
     summary = importers.load(runs).report
     assert summary.attempts == 20

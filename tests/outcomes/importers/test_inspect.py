@@ -72,8 +72,8 @@ def test_settings_of_another_type_are_no_crash(tmp_path, log, within, name, valu
         holder = holder[key]
     holder[name] = value
     taken = name == "sample_ids" and isinstance(value, list)
-    said = "is not among the 1 samples" if taken else f"log\\.json.*'{name}': expected .*, got "
-    with pytest.raises(OutcomesError, match=said):
+    message = "is not among the 1 samples" if taken else f"log\\.json.*'{name}': expected .*, got "
+    with pytest.raises(OutcomesError, match=message):
         load(tmp_path, log)
 
 
@@ -174,8 +174,8 @@ def test_a_run_that_failed_says_so_with_its_first_error(tmp_path, log):
     for sample in log["samples"]:
         sample |= {"scores": None, "error": {"message": "out of memory"}}
     n = len(log["samples"])
-    said = rf"status is 'error', and {n} of {n} samples failed, first with error: out of memory"
-    with pytest.warns(OutcomesWarning), pytest.raises(OutcomesError, match=said):
+    message = rf"status is 'error', and {n} of {n} samples failed, first with error: out of memory"
+    with pytest.warns(OutcomesWarning), pytest.raises(OutcomesError, match=message):
         load(tmp_path, log)
 
 

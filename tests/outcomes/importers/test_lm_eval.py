@@ -44,8 +44,8 @@ def counted(imported):
 def test_reruns_on_other_documents_are_refused(tmp_path, other):
     samples(tmp_path, row())
     samples(tmp_path, row(**other), date="_2026-01-02T00-00-00")
-    said = r"line 1: document 0 differs from \S+01-01T\S+, line 1 in 'doc_hash'"
-    with pytest.raises(OutcomesError, match=said):
+    message = r"line 1: document 0 differs from \S+01-01T\S+, line 1 in 'doc_hash'"
+    with pytest.raises(OutcomesError, match=message):
         importers.load(tmp_path, reruns="attempts")
 
 
@@ -111,36 +111,36 @@ def two_filters(folder, task="sums"):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (None, r"filter 'flexible-extract' scores 1 of 1 .*several filters"),
         ("none", r"no filter 'none'; expected one of 'strict-match', 'flexible-extract'"),
     ],
 )
-def test_a_file_of_several_filters_says_which_it_has_and_how_to_choose(tmp_path, given, said):
+def test_a_file_of_several_filters_says_which_it_has_and_how_to_choose(tmp_path, given, message):
     path = two_filters(tmp_path)
     for log in (path, tmp_path):
-        with pytest.raises(OutcomesError, match=said) as error:
+        with pytest.raises(OutcomesError, match=message) as error:
             importers.load(log, filter=given)
         assert path.name in str(error.value)
         assert '. Choose one: `filter="strict-match"`; for one arm' in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (None, "not all files have a filter in common"),
         ("none", "not all files have the filter 'none'"),
         ("other", "no file has the filter 'other', and not all files have a filter in common"),
     ],
 )
-def test_files_without_a_filter_in_common_are_to_be_put_apart(tmp_path, given, said):
+def test_files_without_a_filter_in_common_are_to_be_put_apart(tmp_path, given, message):
     two_filters(tmp_path, task="gsm8k")
     samples(tmp_path, row(), task="sums")
-    told = (
+    filters = (
         r"'strict-match', 'flexible-extract' in samples_gsm8k\S+; 'none' in samples_sums\S+\. Put"
     )
-    with pytest.raises(OutcomesError, match=f"{said}: {told}"):
+    with pytest.raises(OutcomesError, match=f"{message}: {filters}"):
         importers.load(tmp_path, filter=given)
 
 
@@ -181,7 +181,7 @@ def test_rows_that_do_not_tell_filter_and_metrics_are_read(tmp_path):
     assert imported.rollouts[0].messages[0].content == "2 + 2"
 
 
-def test_rows_of_filters_that_are_not_told_are_refused(tmp_path):
+def test_rows_of_unrecorded_filters_are_refused(tmp_path):
     path = samples(tmp_path, old(0, 1.0), old(0, 0.0))
     with pytest.raises(
         OutcomesError, match=r"line 2: document 0 comes again. Rows without a 'filter'"
@@ -205,8 +205,8 @@ def test_arms_sampled_and_scored_unalike_have_rows(tmp_path):
     shots = {"base": 5, "post": 0}
     for arm, n in shots.items():
         limit = {"limit": 3} if arm == "base" else {}
-        told = {"n-shot": {"sums": n}, "versions": {"sums": n + 1}, "config": limit}
-        results(tmp_path / arm, **told)
+        fields = {"n-shot": {"sums": n}, "versions": {"sums": n + 1}, "config": limit}
+        results(tmp_path / arm, **fields)
     rows = importers.differing_settings(*(importers.load(tmp_path / arm) for arm in shots))
     assert rows.values.tolist() == [
         ["n-shot (sums)", "5", "0"],

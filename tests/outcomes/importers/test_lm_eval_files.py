@@ -41,7 +41,7 @@ def test_runs_in_several_files_are_attempts_or_replace_each_other(tmp_path):
     }
 
 
-def test_a_share_of_responses_gives_counts_where_the_log_does_not_tell_which(tmp_path):
+def test_a_share_of_responses_gives_counts_if_the_log_does_not_say_which(tmp_path):
     row = first_row(next((EXAMPLES / "lm_eval/base").glob("*")))
     row = {k: v for k, v in row.items() if k != "exact_match"}
     row |= {"metrics": ["pass@1"], "pass@1": 0.25, "target": "check(f)"}
@@ -125,22 +125,22 @@ def test_a_measure_of_errors_is_no_success(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("score", "said"),
+    ("score", "message"),
     [
         (0.5, "by the score, 4 of 8 responses are right, but .* 7 equal the target"),
         (0.55, "expected a share of 8 responses, got 0.55"),
         (True, "one true for 8 responses"),
     ],
 )
-def test_a_share_must_fit_the_responses(tmp_path, score, said):
+def test_a_share_must_fit_the_responses(tmp_path, score, message):
     row = first_row(next((EXAMPLES / "lm_eval/base").glob("*"))) | {"exact_match": score}
-    with pytest.raises(OutcomesError, match=said):
+    with pytest.raises(OutcomesError, match=message):
         importers.load(lines(tmp_path / "samples_sums_2026-01-01T00-00-00.jsonl", row))
 
 
 def test_a_share_after_verdicts_replaces_them_and_the_reverse(tmp_path):
     row = first_row(next((EXAMPLES / "lm_eval/base").glob("*")))
-    told = row | {"target": "t", "filtered_resps": [["T"] * 8], "exact_match": 1.0}
+    judged = row | {"target": "t", "filtered_resps": [["T"] * 8], "exact_match": 1.0}
     path = tmp_path / "samples_sums_2026-01-01T00-00-00.jsonl"
-    assert counted(importers.load(lines(path, row, told))) == {"0": (8, 8)}
-    assert counted(importers.load(lines(path, told, row))) == {"0": (8, 7)}
+    assert counted(importers.load(lines(path, row, judged))) == {"0": (8, 8)}
+    assert counted(importers.load(lines(path, judged, row))) == {"0": (8, 7)}

@@ -34,11 +34,11 @@ def lines(path, *rows):
     return path
 
 
-@pytest.mark.parametrize(("arm", "told"), [("base", 0.4375), ("post", 0.6875)])
-def test_lm_eval_scores_as_the_harness_printed(arm, told):
+@pytest.mark.parametrize(("arm", "rate"), [("base", 0.4375), ("post", 0.6875)])
+def test_lm_eval_scores_as_the_harness_printed(arm, rate):
     summary = load(f"lm_eval/{arm}").report
     assert (summary.tasks, summary.attempts) == (6, 48)
-    assert summary.passed / summary.scored == told
+    assert summary.passed / summary.scored == rate
 
 
 @pytest.mark.parametrize("arm", ["base", "post"])
@@ -53,11 +53,11 @@ def test_inspect_accuracy_is_the_one_in_the_log(arm):
     assert imported.report.attempts == results["total_samples"]
 
 
-@pytest.mark.parametrize(("arm", "told"), [("base", 0.45), ("post", 0.6)])
-def test_human_eval_pass_at_1_is_as_the_tool_printed(arm, told):
+@pytest.mark.parametrize(("arm", "rate"), [("base", 0.45), ("post", 0.6)])
+def test_human_eval_pass_at_1_is_as_the_tool_printed(arm, rate):
     summary = load(f"human_eval/{arm}.jsonl_results.jsonl").report
     assert (summary.tasks, summary.attempts) == (5, 40)
-    assert summary.passed / summary.scored == told
+    assert summary.passed / summary.scored == rate
 
 
 def test_bfcl_counts_are_those_of_the_score_files():
@@ -116,7 +116,7 @@ def test_a_table_with_other_names_of_columns(tmp_path):
         importers.load(path, columns={"task": "Nr"})
 
 
-def test_what_is_no_log_is_told_with_what_it_holds(tmp_path):
+def test_an_unknown_format_is_refused_with_its_fields(tmp_path):
     with pytest.raises(OutcomesError, match="unknown format; got objects with 'a', 'b'"):
         importers.load(lines(tmp_path / "a.jsonl", {"a": 1, "b": 2}))
 

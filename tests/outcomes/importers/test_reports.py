@@ -17,7 +17,7 @@ def load(name, **options):
 
 
 @pytest.mark.parametrize("settings", ["greedy", ["temperature"], {"temperature": [1]}])
-def test_settings_that_are_none_are_refused(tmp_path, settings):
+def test_settings_of_another_type_are_refused(tmp_path, settings):
     log = json.loads((EXAMPLES / "verifiers/base/metadata.json").read_text())
     for name in ("results.jsonl", "metadata.json"):
         (tmp_path / name).write_text((EXAMPLES / "verifiers/base" / name).read_text())

@@ -58,12 +58,12 @@ def test_names_that_differ_in_blanks_alone_are_one_and_warned_of(tmp_path):
 
 def test_counts_of_names_that_differ_in_blanks_alone_are_refused(tmp_path):
     path = table(tmp_path / "a.csv", "task,n,c", " a,4,1", "a,4,3")
-    said = r"line 3, column 'task': got 'a', expected one row of counts for each task .*blanks"
-    with pytest.raises(OutcomesError, match=said):
+    message = r"line 3, column 'task': got 'a', expected one row of counts for each task .*blanks"
+    with pytest.raises(OutcomesError, match=message):
         importers.load(path)
 
 
-def test_a_name_of_blanks_alone_is_none(tmp_path):
+def test_a_name_of_blanks_alone_is_refused(tmp_path):
     path = table(tmp_path / "a.csv", "task,n,c", "a,4,1", "  ,4,3")
     with pytest.raises(OutcomesError, match="line 3, column 'task': got '  ', expected a name"):
         importers.load(path)
@@ -103,15 +103,15 @@ def test_a_threshold_of_counts_or_of_words_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ({"c": "n"}, r"no column 'n'; the columns are 'task', 'n', 'c' \('n' was mapped to 'c'\)"),
         ({"foo": "n"}, "expected a column of outcomes, one of arm, attempt, .*; got 'foo'"),
     ],
 )
-def test_errors_about_columns_speak_of_the_files_names(tmp_path, columns, said):
+def test_errors_about_columns_speak_of_the_files_names(tmp_path, columns, message):
     path = table(tmp_path / "a.csv", "task,n,c", "a,4,1")
-    with pytest.raises(OutcomesError, match=said):
+    with pytest.raises(OutcomesError, match=message):
         importers.load(path, columns=columns)
 
 

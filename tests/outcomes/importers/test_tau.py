@@ -10,7 +10,7 @@ from lib.outcomes import OutcomesError, OutcomesWarning, importers
 EXAMPLES = ROOT / "data" / "examples"
 
 
-def test_a_trial_lost_is_told_where_another_task_has_one_more(tmp_path):
+def test_a_lost_trial_is_noted_although_another_task_has_one_more(tmp_path):
     document = json.loads((EXAMPLES / "tau2" / "post.json").read_text())
     simulation = document["simulations"].pop(0)
     document["simulations"].append(simulation | {"task_id": "4", "trial": 4})

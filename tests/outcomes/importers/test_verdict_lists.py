@@ -40,7 +40,7 @@ def test_a_task_with_an_empty_list_is_named(tmp_path):
     assert report.untried == {"an empty list of attempts": ["HumanEval/0"]}
 
 
-def test_blanks_around_the_names_of_a_log_are_left_out_and_said(tmp_path):
+def test_blanks_around_the_names_of_a_log_are_dropped_and_noted(tmp_path):
     rows = [{"id": " a", "is_correct": [True]}, {"id": "b", "is_correct": [True]}]
     imported = importers.load(lines(tmp_path / "a.jsonl", *rows))
     assert list(counted(imported)) == ["a", "b"]
@@ -56,7 +56,7 @@ def test_a_shorter_rerun_is_not_mixed_with_the_longer_run(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["\ud800", ""])
-def test_a_task_whose_name_is_none_is_refused(tmp_path, name):
+def test_a_task_without_a_usable_name_is_refused(tmp_path, name):
     path = lines(tmp_path / "a.jsonl", {"id": name, "is_correct": [True]})
     with pytest.raises(OutcomesError, match=r"a\.jsonl: the task '.*' cannot be a name"):
         importers.load(path)
@@ -69,7 +69,7 @@ def test_lists_of_ones_and_zeros_are_verdicts(tmp_path):
     assert counted(importers.load(tmp_path / "a.parquet")) == {"a": (3, 2)}
 
 
-def test_a_list_of_scores_is_none_of_verdicts(tmp_path):
+def test_a_list_of_scores_is_refused_as_verdicts(tmp_path):
     path = lines(tmp_path / "a.jsonl", {"id": "a", "correct": [1, 0.5]})
     with pytest.raises(OutcomesError, match=r"expected true, false \(or 1, 0\) or null; got 0\.5"):
         importers.load(path, format="lists")

@@ -52,7 +52,7 @@ def test_a_dictionary_of_scores_is_chosen_from(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("log", "said"),
+    ("log", "message"),
     [
         ("inspect/two_scorers.json", r"\('match', 'exact'\)\. Choose one: `scorer=\"match\""),
         (
@@ -62,8 +62,8 @@ def test_a_dictionary_of_scores_is_chosen_from(tmp_path):
         ("evalplus/base_eval_results.json", r"\('base', 'plus'\)\. Choose one: `tests=\"base\""),
     ],
 )
-def test_several_candidates_are_listed_with_the_argument_that_chooses(log, said):
-    with pytest.raises(OutcomesError, match=said):
+def test_several_candidates_are_listed_with_the_argument_that_chooses(log, message):
+    with pytest.raises(OutcomesError, match=message):
         load(log)
 
 

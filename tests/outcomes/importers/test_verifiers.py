@@ -19,12 +19,12 @@ def results(folder, *rows):
 @pytest.mark.parametrize("other", [{"answer": "5"}, {"task": "sums"}])
 def test_one_number_for_two_examples_is_refused(tmp_path, other):
     path = results(tmp_path, {}, other)
-    said = r"line 2: the 'task' or 'answer' of example 0 differs from \S+, line 1"
-    with pytest.raises(OutcomesError, match=said):
+    message = r"line 2: the 'task' or 'answer' of example 0 differs from \S+, line 1"
+    with pytest.raises(OutcomesError, match=message):
         importers.load(path)
 
 
-def test_two_prompts_of_an_example_are_told(tmp_path):
+def test_two_prompts_of_an_example_are_warned_of(tmp_path):
     path = results(tmp_path, {}, {"prompt": "two and two"}, {"example_id": 1})
     with pytest.warns(OutcomesWarning, match=r"1 example had unlike prompts \(first 0\)"):
         imported = importers.load(path)
@@ -54,7 +54,7 @@ def change(path, **fields):
     return path
 
 
-def test_a_threshold_that_is_lost_is_asked_for(verifiers):
+def test_a_lost_threshold_is_asked_for(verifiers):
     change(verifiers / "metadata.json", pass_threshold="drop", passing=0.5)
     results = verifiers / "results.jsonl"
     results.write_text(results.read_text().replace('"reward": 1.0', '"reward": 0.75'))
@@ -70,7 +70,7 @@ def test_metadata_without_its_plan_is_refused(verifiers, name):
         importers.load(verifiers)
 
 
-def test_rollouts_that_are_not_there_are_told_by_task(verifiers):
+def test_absent_rollouts_are_noted_by_task(verifiers):
     results = verifiers / "results.jsonl"
     rows = results.read_text().splitlines(keepends=True)
     results.write_text("".join(rows[1:]))
