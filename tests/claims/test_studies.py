@@ -28,7 +28,7 @@ def test_pairs_on_the_same_tasks_share_their_draws():
 
 
 def test_a_budget_of_zero_is_refused_not_replaced():
-    with pytest.raises(outcomes.OutcomesError, match="expected whole numbers of at least 1"):
+    with pytest.raises(outcomes.OutcomesError, match="expected a whole number of at least 1"):
         claims.study(claims.load("published"), max_k=0)
 
 

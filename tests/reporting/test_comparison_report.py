@@ -180,7 +180,7 @@ def test_names_are_text_on_the_page_and_share_no_picture(tmp_path):
 
 @pytest.mark.parametrize("K", [0, -1])
 def test_a_budget_below_one_is_an_error_and_leaves_nothing(tmp_path, K):
-    with pytest.raises(ValueError, match="expected whole numbers of at least 1"):
+    with pytest.raises(ValueError, match="expected a whole number of at least 1"):
         compare(EXAMPLES / "base.jsonl", EXAMPLES / "post.jsonl", max_k=K, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
