@@ -118,3 +118,30 @@ def test_weights_of_one_change_nothing():
 def test_another_source_is_refused():
     with pytest.raises(ValueError, match="source is 'web': expected lab or live"):
         exactness.read_or_train("web")
+
+
+def pairs(better, worse):
+    return pd.DataFrame({"advantage": [0.2, -0.2, 0.01], "ratio": [better * 0.2, worse * -0.2, 5]})
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "text"),
+    [
+        (0.9, 0.3, "Bad moves are under-punished: 30% of the exact advantage, good ones 90%"),
+        (0.5, 0.8, "Bad moves are not under-punished: 80% of the exact advantage, good ones 50%"),
+    ],
+)
+def test_what_training_makes_of_good_and_bad_moves(better, worse, text):
+    signs = exactness.by_sign(pairs(better, worse))
+    assert signs["replies"].to_list() == [1, 1]
+    assert exactness.by_sign_in_words(signs) == text
+
+
+def test_without_bad_moves_nothing_is_said_of_them():
+    signs = exactness.by_sign(pairs(1, 1).iloc[:1])
+    assert exactness.by_sign_in_words(signs) == "Training moved no reply of one of the two kinds"
+
+
+def test_states_are_counted_where_a_correlation_is_known():
+    text = exactness.states_in_words(np.array([0.5, -0.1, np.nan]))
+    assert text == "They correlate positively in 1 of 2 states"

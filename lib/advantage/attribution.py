@@ -141,6 +141,23 @@ def in_words(table: pd.DataFrame) -> str:
     )
 
 
+def title_in_words(table: pd.DataFrame) -> str:
+    """The best score that is no guess in disguise beside the best guess, as a title.
+
+    table: as `compare` makes it.
+    """
+    guess = table.loc[table["accuracy"].where(table["rule"] == GUESS).idxmax()]
+    best = f"the best guess, {guess['scorer']} ({guess['accuracy']:.0%})"
+    models = table[(table["rule"] != GUESS) & (table["counted"] > 0)]
+    if models.empty:
+        return f"not scored;\n{best}"
+    ahead = models[models["lead_low"] > 0]
+    if ahead.empty:
+        return f"no score is surely better than\n{best}"
+    ours = ahead.loc[ahead["accuracy"].idxmax()]
+    return f"{ours['scorer']} ({ours['accuracy']:.0%}) is better than\n{best}"
+
+
 def compare_attempts(
     attempts: ScoredAttempts, decisive: ArrayLike, *, n_boot: int = 1000, seed: int = 0
 ) -> pd.DataFrame:

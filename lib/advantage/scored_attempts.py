@@ -1,5 +1,6 @@
 """Attempts at many tasks, scored by one policy and its reference: what selection works on."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -107,10 +108,38 @@ def sets_in_words(settings: Sequence[ScoredAttempts]) -> str:
     for setting in settings:
         sets.setdefault(setting.attempt_set, []).append(setting.label)
     shared = [" and ".join(labels) for labels in sets.values() if len(labels) > 1]
-    text = f"{len(settings)} settings of {len(sets)} sets of attempts"
+    plural = ["s" * (number != 1) for number in (len(settings), len(sets))]
+    text = f"{len(settings)} setting{plural[0]} of {len(sets)} set{plural[1]} of attempts"
     return text + "".join(
         f"; the same attempts, scored by several policies: {labels}" for labels in shared
     )
+
+
+def by_policy(settings: Sequence[ScoredAttempts]) -> dict[str, dict[str, ScoredAttempts]]:
+    """The settings that one policy scores: what their labels share -> what made the attempts."""
+    grouped: dict[str, list[ScoredAttempts]] = {}
+    for setting in settings:
+        grouped.setdefault(setting.policy, []).append(setting)
+    return {
+        _shared_label([setting.label for setting in group]): {
+            setting.made_by: setting for setting in group
+        }
+        for group in grouped.values()
+    }
+
+
+def _shared_label(labels: Sequence[str]) -> str:
+    """The words that labels begin with; the first label where they share none, or it is alone."""
+    if len(labels) == 1:
+        return labels[0]
+    columns = zip(*(label.split(" ") for label in labels), strict=False)
+    shared = itertools.takewhile(lambda words: len(set(words)) == 1, columns)
+    return " ".join(words[0] for words in shared).rstrip(":") or labels[0]
+
+
+def one_a_set(settings: Sequence[ScoredAttempts]) -> list[ScoredAttempts]:
+    """The first setting of each set of attempts: what is true of the attempts needs no policy."""
+    return list({setting.attempt_set: setting for setting in reversed(settings)}.values())[::-1]
 
 
 def transcript(

@@ -60,6 +60,28 @@ def auroc_table(attempts: ScoredAttempts, n_boot: int, seed: int) -> pd.DataFram
     return pd.DataFrame(rows)
 
 
+def auroc_leads(attempts: ScoredAttempts, n_boot: int, seed: int) -> pd.DataFrame:
+    """AUROC of progress advantage minus that of each baseline, paired, in each of the strata.
+
+    Columns selector (the baseline), compared, value, low, high; both meet the same resamples of
+    tasks. Random numbers are no baseline, nor are those whose sign is the other way round, "as
+    released".
+    """
+    scores = selectors(attempts, seed)
+    ours = scores.pop(PROGRESS)
+    rows = []
+    for (name, theirs), (compared, strata) in itertools.product(
+        scores.items(), attempts.strata.items()
+    ):
+        if name == "random" or name.endswith("(as released)"):
+            continue
+        band = metrics.auroc_difference(
+            ours, theirs, attempts.passed, attempts.tasks, strata=strata, n_boot=n_boot, rng=seed
+        )
+        rows.append({"selector": name, "compared": compared, **band._asdict()})
+    return pd.DataFrame(rows)
+
+
 # --------------------------------------------------------------------------------------- best of k
 
 

@@ -134,6 +134,48 @@ def points(trained: pd.DataFrame, lake: fading_lake.FadingLake, step: int) -> pd
     return pairs[~table.ends[pairs["state"]]].reset_index(drop=True)
 
 
+LEAST = 0.05
+"""Advantages below this, either side of 0, are neither better nor worse than the average."""
+
+
+def by_sign(pairs: pd.DataFrame) -> pd.DataFrame:
+    """How much of the exact advantage the log ratio makes, for better and for worse replies.
+
+    pairs: a table of `points`.  Rows "better" and "worse", of pairs whose advantage is further from
+    0 than `LEAST`; columns replies (how many), advantage and log ratio (means), and share, the
+    second mean by the first: 1 at the optimum. NaN where there are none.
+    """
+    rows = {}
+    for name, sign in (("better", 1), ("worse", -1)):
+        part = pairs[sign * pairs["advantage"] > LEAST]
+        advantage, ratio = part["advantage"].mean(), part["ratio"].mean()
+        rows[name] = {
+            "replies": len(part),
+            "advantage": advantage,
+            "log ratio": ratio,
+            "share": ratio / advantage,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def by_sign_in_words(signs: pd.DataFrame) -> str:
+    """What a table of `by_sign` says, as a title."""
+    better, worse = signs["share"]
+    if np.isnan([better, worse]).any():
+        return "Training moved no reply of one of the two kinds"
+    under = "under-punished" if worse < better else "not under-punished"
+    return f"Bad moves are {under}: {worse:.0%} of the exact advantage, good ones {better:.0%}"
+
+
+def states_in_words(by_state: np.ndarray) -> str:
+    """In how many states log ratio and advantage correlate positively, as a title.
+
+    by_state: as `by_state` makes it.
+    """
+    known = by_state[~np.isnan(by_state)]
+    return f"They correlate positively in {(known > 0).sum()} of {len(known)} states"
+
+
 def by_state(trained: pd.DataFrame, lake: fading_lake.FadingLake, step: int) -> np.ndarray:
     """Correlation of ratio and advantage over the actions of each state, [states].
 

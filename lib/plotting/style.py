@@ -139,6 +139,53 @@ def intervals(rows, line, mark, ax) -> Axes:
     return ax
 
 
+def apart(places: Sequence[float], gap: float) -> np.ndarray:
+    """The nearest places that keep a gap between neighbours, in the order given.
+
+    >>> apart([0.5, 0.5, 3], 1).tolist()
+    [0.0, 1.0, 3.0]
+    """
+    places = np.asarray(places, float)
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    blocks: list[
+        list[float]
+    ] = []  # of neighbours that touch: the sum of their places, their number
+    for place in places[order] - steps:
+        blocks.append([place, 1])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            total, number = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + total, blocks[-1][1] + number]
+    result = np.empty(len(places))
+    result[order] = np.repeat([t / n for t, n in blocks], [n for _, n in blocks]) + steps
+    return result
+
+
+def within(places: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
+    """Places that are a gap apart, moved to lie between two ends and stay apart."""
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    moved = np.empty(len(places))
+    moved[order] = np.maximum(np.minimum(places[order], high - steps[::-1]), low + steps)
+    return moved
+
+
+def end_labels(ax: Axes, x: float, labels: Sequence[tuple[float, str, str]], size=7.5) -> None:
+    """Name lines at their right ends, beside the axes, none over another.
+
+    x: where the lines end.  labels: of each line its y, its text and its colour.
+    """
+    low, high = ax.get_ylim()
+    box = ax.get_position()
+    inches = box.height * ax.figure.get_size_inches()[1]
+    gap = 1.35 * size / 72 / inches * (high - low)
+    places = within(apart([y for y, _, _ in labels], gap), gap, low, high)
+    for (y, text, colour), place in zip(labels, places, strict=True):
+        shift = (place - y) / (high - low) * inches * 72
+        ax.annotate(as_text(text), (x, y), (5, shift), textcoords="offset points", color=colour,
+                    fontsize=size, va="center", annotation_clip=False)  # fmt: skip
+
+
 def not_run(ax: Axes) -> Axes:
     """Say that there is nothing to draw yet."""
     ax.text(0.5, 0.5, "not run yet", transform=ax.transAxes, ha="center", color=GREY)

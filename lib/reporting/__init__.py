@@ -17,7 +17,16 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["arms", "figure_rows", "figure_titles", "figures", "notebook_parameters", "tables"],
+    submodules=[
+        "arms",
+        "figure_rows",
+        "figure_titles",
+        "figures",
+        "notebook_parameters",
+        "selection_tables",
+        "selection_wording",
+        "tables",
+    ],
     submod_attrs={
         "arms": ["options_by_arm", "read_arms"],
         "batch_entries": ["Entry", "read_batch"],

@@ -13,9 +13,9 @@ THUMBNAILS = {
     "02": ("02_hero", (0.0, 0.14, 1.0, 1.0)),
     "03": ("03_tax", (0.0, 0.0, 0.5, 1.0)),
     "04": ("04_cooling", (0.0, 0.0, 0.5, 0.9)),
-    "05": ("05_deployable", (0.0, 0.0, 0.27, 0.9)),
+    "05": ("05_deployable", (0.0, 0.0, 0.52, 1.0)),
     "06": ("06_identity", (0.0, 0.0, 0.34, 0.9)),
-    "07": ("07_sokoban", (0.0, 0.0, 0.58, 0.45)),
+    "07": ("07_sokoban", (0.0, 0.0, 0.55, 1.0)),
     "08": ("08_your_own_models", (0.0, 0.0, 0.33, 1.0)),
 }
 """Number of a notebook -> the figure that stands for it, and the part of it that is shown: left,

@@ -1,4 +1,4 @@
-"""Tables and sentences for people on the selection of attempts and on failure attribution."""
+"""Tables for people on the selection of attempts and on failure attribution."""
 
 from collections.abc import Mapping, Sequence
 
@@ -141,70 +141,3 @@ def attribution_table(tables: Mapping[str, pd.DataFrame], what: str) -> pd.DataF
         counts = {"failures": rows["counted"], "unpredicted": rows["unpredicted"]}
         shown.append(table.assign(**counts, **{what: label}))
     return pd.concat(shown, ignore_index=True)
-
-
-def in_settings(labels: Sequence[str], settings: Sequence[ScoredAttempts]) -> str:
-    """How many of the settings these labels are of, and of how many sets of attempts."""
-    sets = {setting.label: setting.attempt_set for setting in settings}
-    return (
-        f"{len(labels)} of {len(settings)} settings ({len({sets[label] for label in labels})} sets)"
-    )
-
-
-def sides_in_words(rows: pd.DataFrame, bound: float, settings: Sequence[ScoredAttempts]) -> str:
-    """In how many settings an interval lies above a half, and in how many below it.
-
-    rows: attempts (labels of settings), low, high.  bound: a half, or another number.
-    """
-    sides = (rows.loc[side, "attempts"] for side in (rows["low"] > bound, rows["high"] < bound))
-    above, below = (in_settings(labels, settings) for labels in sides)
-    return f"above {'a half' if bound == 0.5 else bound} in {above}, below it in {below}"
-
-
-def standings_in_words(
-    standings: pd.DataFrame, k: int, settings: Sequence[ScoredAttempts]
-) -> list[str]:
-    """A sentence for each row of `selection.standings`, over these settings."""
-    sets = {setting.attempt_set for setting in settings}
-    return [
-        f"Best of {k} by progress advantage against {other}: better in {row['better']} of "
-        f"{len(settings)} settings ({row['better_sets']} of {len(sets)} sets), worse in "
-        f"{row['worse']} ({row['worse_sets']}), not told apart in {row['neither']}"
-        for other, row in standings.iterrows()
-    ]
-
-
-def references_in_words(
-    settings: Sequence[ScoredAttempts], k: int, n_boot: int, seed: int
-) -> list[str]:
-    """A sentence for each reference beside the base: in how many settings it picks better."""
-    leads: dict[str, dict[str, metrics.Band]] = {}
-    for setting in settings:
-        picked = {
-            name: selection.select(setting, score, [k], n_boot, seed)
-            for name, score in selection.by_reference(setting).items()
-        }
-        base = picked.pop("base")
-        for name, ours in picked.items():
-            leads.setdefault(name, {})[setting.label] = selection.lead(ours, base, k)
-    lines = []
-    for name, bands in leads.items():
-        better = [label for label, band in bands.items() if band.low > 0]
-        worse = [label for label, band in bands.items() if band.high < 0]
-        lines.append(
-            f"Best of {k} against {name} instead of the base: better in "
-            f"{in_settings(better, settings)}, worse in {in_settings(worse, settings)}"
-        )
-    return lines
-
-
-def preferences_in_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A sentence for each score: its mean over a success and over a failure, and which is higher.
-
-    means: name of the score -> "success" and "failure" -> mean.
-    """
-    return [
-        f"{name}: {mean['success']:+.2f} for the success, {mean['failure']:+.2f} for the failure, "
-        f"so it prefers the {max(mean, key=mean.get)}"
-        for name, mean in means.items()
-    ]

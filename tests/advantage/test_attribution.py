@@ -94,3 +94,22 @@ def test_the_decisive_step_is_found_where_the_advantage_falls():
     lower = attribution.lower_at_decisive(setting, decisive, n_boot=100)
     assert lower["progress advantage"].value == 1
     assert lower["policy log-prob"].value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("right", "title"),
+    [
+        (True, "x (100%) is better than\nthe best guess, "),
+        (False, "no score is surely better than\nthe best guess, "),
+    ],
+)
+def test_the_title_says_whether_a_score_beats_the_best_guess(right, title):
+    decisive = list(np.arange(20) % 4)
+    scores = [-np.eye(5)[d if right else 4] for d in decisive]
+    table = attribution.compare({"x": scores}, [[1] * 5] * 20, decisive, n_boot=100)
+    assert attribution.title_in_words(table).startswith(title)
+
+
+def test_the_title_of_guesses_alone():
+    table = attribution.compare({}, [[1, 2]] * 4, [1] * 4, n_boot=0)
+    assert attribution.title_in_words(table).startswith("not scored;\nthe best guess, ")

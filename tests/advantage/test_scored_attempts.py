@@ -1,9 +1,18 @@
 """Scored attempts from a table: what is left out, settings of any folder, transcripts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from lib.advantage.scored_attempts import by_arm, sets_in_words, transcript, two_attempts
+from lib.advantage.scored_attempts import (
+    by_arm,
+    by_policy,
+    one_a_set,
+    sets_in_words,
+    transcript,
+    two_attempts,
+)
 from lib.advantage.scores import as_scored, as_table
 from lib.advantage.selection import PROGRESS
 from tests import scored_attempts
@@ -39,8 +48,8 @@ def test_benchmarks_are_chosen_from_a_list_of_those_there_are():
 
 def test_settings_that_share_their_attempts_are_named():
     text = sets_in_words([SETTING, SETTING])
-    assert text.startswith("2 settings of 1 sets of attempts; the same attempts")
-    assert sets_in_words([SETTING]) == "1 settings of 1 sets of attempts"
+    assert text.startswith("2 settings of 1 set of attempts; the same attempts")
+    assert sets_in_words([SETTING]) == "1 setting of 1 set of attempts"
 
 
 def test_a_transcript_has_its_words_step_by_step():
@@ -66,3 +75,22 @@ def test_a_table_of_scores_is_read_as_it_was_written():
     for name in ("steps", "messages", "missing", "counts", "tokens", "policy", "reference"):
         np.testing.assert_array_equal(getattr(read, name), getattr(scored, name))
     assert (read.keys, read.passed) == (scored.keys, scored.passed)
+
+
+def named(label, **options):
+    return replace(SETTING, label=label, **options)
+
+
+def test_settings_of_a_policy_are_named_by_what_their_labels_share():
+    settings = [
+        named("tools: small base", policy="p", made_by="base"),
+        named("tools: small post", policy="p", made_by="post-trained"),
+        named("web: large base", policy="q", made_by="base"),
+    ]
+    pairs = {name: list(pair) for name, pair in by_policy(settings).items()}
+    assert pairs == {"tools: small": ["base", "post-trained"], "web: large base": ["base"]}
+
+
+def test_of_settings_that_share_their_attempts_the_first_stays():
+    settings = [named("a"), named("b"), named("c", attempt_set="others")]
+    assert [setting.label for setting in one_a_set(settings)] == ["a", "c"]

@@ -86,3 +86,15 @@ def test_progress_advantage_against_other_references_comes_from_columns():
     assert list(scores)[:3] == ["base", "pre-training, earlier", "RL, half-way"]
     assert (scores["base"] > 0).any()
     assert np.all(scores["RL, half-way"] == 0)
+
+
+def test_leads_in_auroc_are_over_baselines_with_a_sign_of_their_own():
+    rows = selection.auroc_leads(scored_attempts.setting(), 40, 0)
+    assert set(rows["compared"]) == {"pooled", "within task", "equal length"}
+    names = set(rows["selector"])
+    assert {"policy log-prob", "minus turns", "reward model"} <= names
+    assert not {"random", "progress advantage"} & names
+    assert not any("as released" in name for name in names)
+    pooled = rows[rows["compared"] == "pooled"].set_index("selector")
+    assert pooled.loc["policy log-prob", "value"] == pytest.approx(0.5)  # 1 against a constant
+    assert pooled.loc["reward model", "value"] == pytest.approx(0)

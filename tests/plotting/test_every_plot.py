@@ -48,6 +48,7 @@ PILOTS = pd.DataFrame(
     for total in (16, 32)
 )
 WORDS = [{"words": ["[", "move", "]"], "score": [0.1, -0.2, 0.0]}]
+BOARD = {"size": 3, "walls": [1], "player": 0, "box": 4, "goal": 8}
 
 PLOTS = {
     "coverage": lambda ax: plotting.plot_coverage(TAX, ax=ax),
@@ -91,13 +92,15 @@ PLOTS = {
     "aggregations": lambda ax: plotting.plot_aggregations(
         pd.DataFrame([[0.4, 0.6]], ["mean"], ["mean", "min"]), middle=0.5, ax=ax
     ),
-    "auroc": lambda ax: plotting.plot_auroc(
+    "auroc leads": lambda ax: plotting.plot_auroc_leads(
         INTERVALS.assign(selector=list(SELECTIONS), compared="pooled"), ax=ax
     ),
     "early": lambda ax: plotting.plot_early(
         INTERVALS.assign(selector="progress advantage", turn=[1, 2], running=[9, 4]), ax=ax
     ),
     "transcript": lambda ax: plotting.plot_transcript(WORDS, "score", reach=0.2, ax=ax),
+    "board": lambda ax: plotting.plot_board(BOARD, ax=ax),
+    "decisive": lambda ax: plotting.plot_decisive([1, 1, 2, np.nan], ax=ax),
     "attribution": lambda ax: plotting.plot_attribution(
         INTERVALS.rename(
             columns={"value": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
@@ -114,7 +117,8 @@ EMPTY = {
     "pilots": lambda: plotting.plot_pilots(PILOTS.iloc[:0]),
     "selection": lambda: plotting.plot_selection({}),
     "deployable": lambda: plotting.plot_deployable({}),
-    "auroc": lambda: plotting.plot_auroc(INTERVALS.iloc[:0]),
+    "auroc leads": lambda: plotting.plot_auroc_leads(INTERVALS.iloc[:0]),
+    "decisive": lambda: plotting.plot_decisive([np.nan]),
     "early": lambda: plotting.plot_early(INTERVALS.iloc[:0]),
     "attribution": lambda: plotting.plot_attribution(INTERVALS.iloc[:0]),
 }
