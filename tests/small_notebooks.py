@@ -15,14 +15,14 @@ CLAIM = {
 
 
 def write_notebook(path, *cells):
-    """Write a notebook; a cell is code, or a pair of its kind (markdown, parameters) and text."""
+    """Write a notebook; a cell is code, or a pair of "markdown" or a tag and its text."""
     node = nbformat.v4.new_notebook()
     for cell in cells:
         kind, source = cell if isinstance(cell, tuple) else ("code", cell)
         if kind == "markdown":
             node.cells.append(nbformat.v4.new_markdown_cell(source))
         else:
-            tags = {"tags": [kind]} if kind == "parameters" else {}
+            tags = {"tags": [kind]} if kind != "code" else {}
             node.cells.append(nbformat.v4.new_code_cell(source, metadata=tags))
     nbformat.write(node, path)
     return path

@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "claim": ["Claim", "ClaimTable", "MIME", "verdict"],
         "harness": ["Contrast", "harness_claims", "untested_harness_claims"],
         "ptgs": ["headline_claims", "pilot_claims", "ptgs_claims", "signal_claims"],
-        "questions": ["QUESTIONS", "answer", "grouped"],
+        "questions": ["QUESTIONS", "answer", "finding", "grouped"],
         "sharpening": [
             "all_claims",
             "coverage_crossover",

@@ -71,6 +71,7 @@ def _gain(setting, ours, measure, theirs, k) -> Claim:
         question="selection",
         case=setting.label,
         lead=True,
+        brief=f"best of {k} minus {against.replace(f'best of {k}', 'that')}",
     )
 
 
@@ -85,7 +86,7 @@ def _beats_baselines(setting, scores, n_boot, seed):
     test = "progress advantage tells successes from failures better than every baseline"
     for compared in ("pooled", "equal length"):
         about = {"question": "discrimination", "case": f"{setting.label}, {compared}"}
-        about["lead"] = compared == "pooled"
+        about |= {"lead": compared == "pooled", "brief": "AUROC minus the best baseline's"}
         statement, printed = f"{test}: {about['case']}", f"shown as a figure, {OTHER}"
         replicates = {
             name: metrics.auroc_replicates(
@@ -166,6 +167,7 @@ def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
                 question="attribution",
                 case=label,
                 lead=True,
+                brief="accuracy minus the best guess",
             )
         )
     return claims

@@ -26,6 +26,7 @@ class Claim:
     question: a key of `lib.claims.QUESTIONS`, under which it is shown.  case: what sets it apart
     from claims of the same test, such as a setting; the statement then ends in ": " and the case.
     lead: whether the answer to the question rests on it; the other claims are details.
+    brief: what the value is, in a few words, for the README.
     """
 
     statement: str
@@ -41,6 +42,7 @@ class Claim:
     question: str = ""
     case: str = ""
     lead: bool = False
+    brief: str = ""
 
     def row(self) -> dict[str, str]:
         """The claim as it is shown: one string a column."""
@@ -63,6 +65,7 @@ class Claim:
         numbers = {"estimate": self.value, "low": self.low, "high": self.high}
         known = {key: None if np.isnan(x) else float(x) for key, x in numbers.items()}
         about = {"question": self.question, "case": self.case, "lead": self.lead}
+        about |= {"brief": self.brief}
         return self.row() | about | known | {"bound": self.of / 2 if self.of else self.bound}
 
     def _shown(self, value: float) -> str:
@@ -110,10 +113,15 @@ def verdict(low: float, high: float, bound: float) -> str:
 
 
 def not_tested(
-    statement: str, printed: str, why: str, question: str = "", case: str = "", lead: bool = False
+    statement: str,
+    printed: str,
+    why: str,
+    question: str = "",
+    case: str = "",
+    lead: bool = False,
+    brief: str = "",
 ) -> Claim:
     """A claim that the data at hand cannot test, and why."""
     none = (np.nan, np.nan, np.nan)
-    return Claim(
-        statement, *none, printed, NOT_TESTED, why, question=question, case=case, lead=lead
-    )
+    about = {"question": question, "case": case, "lead": lead, "brief": brief}
+    return Claim(statement, *none, printed, NOT_TESTED, why, **about)

@@ -69,7 +69,12 @@ def _lift(table, contrast, k, place, there) -> Claim:
     statement = f"{place}the harness {verb} pass@{k} of a {kind} model"
     case = ": ".join(filter(None, (there, "" if pair == kind else pair)))
     statement += f": {case}" if case else ""
-    about = {"question": "harness", "case": case, "lead": kind == "base"}
+    about = {
+        "question": "harness",
+        "case": case,
+        "lead": kind == "base",
+        "brief": f"pass@{k} with minus without it",
+    }
     printed = _printed(k) if kind == "base" else "shown as a figure"
     cells = table[(table["pair"] == pair) & table["arm"].isin([without, having])]
     if cells["arm"].nunique() < 2:

@@ -52,6 +52,7 @@ def ptgs_claims(
             if against == "fixed":
                 printed = _printed(environment, algorithm, name)
             named = {"question": "ptgs", "case": about, "lead": against == "fixed"}
+            named["brief"] = f"{shown}, PTGS minus {against},"
             claims.append(_claim(scores, measure, direction, against, test, printed, **named))
     return ClaimTable(claims)
 
@@ -70,14 +71,23 @@ def signal_claims(
     """
     about = f"{environment}, {algorithm}, exploratory"
     means = steps.groupby(["seed", "sampler"], as_index=False)[list(SIGNAL)].mean()
-    named = {"question": "signal", "case": about, "lead": True}
-    claims = [
-        _claim(means, measure, +1, "fixed", f"PTGS raises {what}", "shown as a figure", **named)
-        for measure, what in SIGNAL.items()
-    ]
-    printed = _printed(environment, algorithm, "pass@1")
-    claims.append(_claim(scores, "pass@1", +1, "fixed", "PTGS raises pass@1", printed, **named))
-    return ClaimTable(claims)
+    parts = [(means, name, what, "shown as a figure") for name, what in SIGNAL.items()]
+    parts.append((scores, "pass@1", "pass@1", _printed(environment, algorithm, "pass@1")))
+    return ClaimTable(
+        _claim(
+            table,
+            measure,
+            +1,
+            "fixed",
+            f"PTGS raises {what}",
+            printed,
+            question="signal",
+            case=about,
+            lead=True,
+            brief=f"{what.removeprefix('the ').removesuffix(' in training')}, PTGS minus fixed,",
+        )
+        for table, measure, what, printed in parts
+    )
 
 
 def headline_claims(scores: pd.DataFrame, K: int = 128) -> ClaimTable:

@@ -68,6 +68,29 @@ def answer(rows: Sequence[Mapping]) -> str:
     return f"{_word(leading)}. " + " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences)
 
 
+def finding(rows: Sequence[Mapping], most: int = 2) -> tuple[str, str]:
+    """The answer in brief: its word, and its first tests that could be made, `most` at most."""
+    leading = [row for row in rows if row.get("lead")] or list(rows)
+    tested = [row for row in leading if row["verdict"] != NOT_TESTED]
+    if not tested:
+        return _word(leading), leading[0]["why"]
+    tests: dict[str, list] = {}
+    for row in tested:
+        tests.setdefault(row.get("brief") or _test(row), []).append(row)
+    return _word(leading), "; ".join(_in_brief(*test) for test in list(tests.items())[:most])
+
+
+def _in_brief(brief, rows) -> str:
+    if len(rows) == 1:
+        return f"{brief} {_shown(rows[0])}"
+    if len(rows) <= SHOWN_EACH:
+        return f"{brief} " + ", ".join(f"{_shown(row)} {row.get('case')}" for row in rows)
+    holding = [row for row in rows if row["verdict"] == HOLDS]
+    against = [row for row in rows if row["verdict"] == CONTRADICTED]
+    shown = f"{brief}: holds in {len(holding)} of {len(rows)}{_example(holding)}"
+    return shown + (f", contradicted in {len(against)}{_example(against)}" if against else "")
+
+
 def _word(rows) -> str:
     seen = {row["verdict"] for row in rows} - {NOT_TESTED}
     if not seen:
@@ -112,7 +135,9 @@ def _sentence(test, rows) -> str:
 
 
 def _example(rows) -> str:
-    """The row that lies furthest from the bound of its verdict, in brackets."""
+    """The row that lies furthest from the bound of its verdict, in brackets; "" for no rows."""
+    if not rows:
+        return ""
 
     def distance(row):
         value = row.get("estimate")

@@ -54,6 +54,7 @@ def _crossover_claim(pair, studies) -> Claim:
     note = f"worse from the start, nothing to overtake: {_listed(worse)}" if worse else ""
     cases = [tax for _, tax in studies if tax.crossover.value > 1]
     about = {"question": "crossover", "case": pair, "lead": not pair}
+    about["brief"] = f"the base leads at {K} attempts in"
     if not cases:
         return not_tested(statement, "shown as a figure", note, **about)
     finite = [k for k in crossings.values() if 1 < k < np.inf]
@@ -93,6 +94,7 @@ def tax_positive(studies: Sequence[Study]) -> Claim:
         + (f"; undefined in {undefined} (pass@1 = 1)" if undefined else ""),
         question="tax",
         lead=True,
+        brief=f"Tax_S({K}) is positive in",
     )
 
 
@@ -138,6 +140,7 @@ def polarisation(studies: Sequence[Study]) -> Claim:
         why=f"more so in {np.sum(values > MARGIN)} of {len(studies)} cases",
         question="polarisation",
         lead=True,
+        brief="chance of all or none, post minus base,",
     )
 
 
@@ -229,4 +232,5 @@ def _rank_claim(
         why=why,
         question="prediction",
         lead=True,
+        brief=f"rho over {len(studies)} comparisons",
     )

@@ -53,6 +53,7 @@ def tax_by_environment(groups: Grouped) -> list[Claim]:
                 question="tax",
                 case=environment,
                 lead=True,
+                brief="mean Tax_S in the lab",
             )
         )
     return claims
@@ -119,6 +120,7 @@ def _rank_claim(statement, case, ranks, printed, why) -> Claim:
         question="prediction",
         case=case,
         lead=True,
+        brief="rho in the lab" if "predicts" in statement else "consistency in the lab",
     )
 
 

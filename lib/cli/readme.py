@@ -1,4 +1,4 @@
-"""`python -m lib readme`: the claims page and the front page's pictures, from what is committed.
+"""`python -m lib readme`: the claims page, findings and pictures, from what is committed.
 
 Run it after the notebooks: it reads their saved outputs and runs none of them.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lib import ROOT
 
-SUMMARY = "Renew the claims page from the notebooks' saved outputs, and the pictures of README.md."
+SUMMARY = "Renew the claims page and README.md from the notebooks' saved outputs and figures."
 
 
 def add_arguments(parser):
@@ -20,6 +20,13 @@ def add_arguments(parser):
         help="page that holds the table of claims (default: notebooks/guides/claims.md)",
     )
     parser.add_argument(
+        "--readme",
+        type=Path,
+        default=ROOT / "README.md",
+        metavar="FILE",
+        help="page that holds the table of findings (default: README.md)",
+    )
+    parser.add_argument(
         "--notebooks",
         type=Path,
         default=ROOT / "notebooks",
@@ -29,13 +36,14 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    """Write the table between its marks in the page; report the claims that have no row in it."""
-    from lib.reporting import collect_claims, draw_front_page, with_claims
+    """Write claims and findings between their marks in the pages; report what was left out."""
+    from lib.reporting import collect_claims, draw_front_page, with_claims, with_findings
 
     page = arguments.page
     claims, left_out = collect_claims(sorted(arguments.notebooks.glob("*.ipynb")))
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
-    page.write_text(with_claims(page.read_text(encoding="utf-8"), claims), encoding="utf-8")
+    for path, renewed in ((page, with_claims), (arguments.readme, with_findings)):
+        path.write_text(renewed(path.read_text(encoding="utf-8"), claims), encoding="utf-8")
     pictures = draw_front_page()
     print(f"{page.name}: {len(claims)} claims; figures: {len(pictures)} pictures")

@@ -37,6 +37,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "folding": ["folded"],
         "front_page": ["draw_front_page", "make_thumbnails", "opening_picture"],
         "notebook_batch": ["Failure", "Result", "run_batch"],
-        "notebook_claims": ["collect_claims", "with_claims"],
+        "notebook_claims": ["collect_claims", "with_claims", "with_findings"],
     },
 )

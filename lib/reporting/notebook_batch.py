@@ -18,7 +18,6 @@ from pathlib import Path, PurePath
 
 import nbformat
 import papermill
-from nbconvert import HTMLExporter
 from tqdm import tqdm
 
 from lib.reporting.batch_entries import (
@@ -28,6 +27,7 @@ from lib.reporting.batch_entries import (
     read_batch,
     select_entries,
 )
+from lib.reporting.notebook_page import render_notebook
 from lib.reporting.notebook_parameters import parameterised
 
 STARTS = 3
@@ -146,7 +146,7 @@ def run_notebook(entry: Entry, out: str | Path) -> Result:
     while failure and failure.died_at_start and starts < STARTS:
         starts, failure = starts + 1, _execute(entry, target)
     seconds = time.perf_counter() - began
-    page.write_text(HTMLExporter().from_filename(str(target))[0], encoding="utf-8")
+    page.write_text(render_notebook(target), encoding="utf-8")
     return Result(entry, target, seconds, starts, failure)
 
 

@@ -1,12 +1,14 @@
 """The page about a batch names what never ran, and the claims that were left out."""
 
 import html
+import re
 
 import pytest
 
 from lib.reporting.batch_entries import Entry
 from lib.reporting.batch_report import write_pages
 from lib.reporting.notebook_batch import Failure, Result
+from lib.reporting.notebook_page import render_notebook
 from tests.small_notebooks import CLAIM, notebook_with_claims, write_notebook
 
 
@@ -39,3 +41,39 @@ def test_what_is_no_claim_is_left_out_and_named(tmp_path, capsys):
     message = "bad.ipynb: expected a list of claims, got 'text'"
     assert message in html.unescape(page)
     assert f"left out: {message}" in capsys.readouterr().err
+
+
+def test_entries_of_one_notebook_have_names_of_their_own(tmp_path):
+    path = write_notebook(
+        tmp_path / "n.ipynb", ("markdown", "# The **same**\n\nIt shows *a* [b](c). More.")
+    )
+    entries = [
+        Entry(path, "n"),
+        Entry(path, "lab", {"source": "lab", "figures_dir": "x"}),
+        Entry(path, "again", {"source": "lab"}),
+    ]
+    page = write_pages([Result(entry, path) for entry in entries], tmp_path).read_text()
+    for name in ("The same", "The same (source: lab)", "The same (source: lab) [again]"):
+        assert page.count(f"<h3>{name}</h3>") == 1
+    assert page.count("<p>It shows a b.</p>") == 3
+
+
+def test_claims_are_folded_below_the_line_that_answers(tmp_path):
+    path = notebook_with_claims(tmp_path / "n.ipynb", [CLAIM | {"question": "tax"}])
+    page = write_pages([Result(Entry(path, "n"), path)], tmp_path).read_text()
+    assert page.index("Yes. Coverage crosses over, 11 of 12 [9, 12]: holds.") < page.index(
+        "<summary>1 claim: 1 holds</summary>"
+    )
+    assert 'data-label="95 % interval">9 to 12<' in page
+
+
+def test_the_page_asks_nothing_of_the_network(tmp_path):
+    path = write_notebook(tmp_path / "n.ipynb", ("markdown", "# Title"), "1 + 1")
+    page = write_pages([Result(Entry(path, "n"), path)], tmp_path).read_text()
+    for text in (page, render_notebook(path)):
+        assert not re.search(r"<script|(src|href)=\"https?:|@import|url\(https?:", text)
+
+
+def test_code_that_is_tagged_so_is_folded(tmp_path):
+    path = write_notebook(tmp_path / "n.ipynb", ("hide-input", "1 + 1"), "2 + 2")
+    assert render_notebook(path).count('<details class="code">') == 1

@@ -115,14 +115,15 @@ def test_a_killed_worker_takes_no_other_notebook_along(results):
 @pytest.mark.slow
 def test_the_page_shows_figures_claims_failures_and_links(results, tmp_path):
     page = write_pages(list(results.values()), tmp_path).read_text()
-    assert page.count("data:image/png;base64,") == 1
-    assert "<figcaption><b>Curve of count</b>" in page
+    assert page.count("data:image/png;base64,") == 2  # whole at the top, small in its card
+    assert page.count('alt="Curve of count"') == 2
     assert 'class="verdict holds">holds<' in page
     assert "a | in &lt;text&gt;" in page
     assert "<code># the division</code>" in page
     assert "ZeroDivisionError: division by zero" in page
     assert 'href="bad.ipynb"' in page
-    assert (tmp_path / "claims.md").read_text() == claims_markdown([CLAIM])
+    claim = CLAIM | {"notebook": "good.ipynb"}
+    assert (tmp_path / "claims.md").read_text() == claims_markdown([claim])
 
 
 @pytest.mark.slow
