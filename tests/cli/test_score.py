@@ -167,7 +167,7 @@ def test_a_prompt_format_that_the_model_does_not_know_is_refused(
     text = ["--prompt-format", prompt_format]
     assert main(command(file, tmp_path / "scores", *text)) == 2
     said = capsys.readouterr().err
-    assert "tokens of a prompt are unknown to the model: choose the --prompt-format" in said
+    assert "tokens of a prompt are unknown to the model. Choose the --prompt-format" in said
     assert not (tmp_path / "scores").exists()
 
 

@@ -1,36 +1,17 @@
+"""From text to tool calls, by each parser."""
+
 import json
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib import ROOT
-from lib.rollouts.lenient_json import MAX_DEPTH, Effort, read_value, to_number
-from lib.rollouts.prompts.harness import (
-    ASSISTANT,
-    STOPS,
-    STOPS_PAST_PROSE,
-    cut_at_stop,
-    plain_prompt,
-    render_calls,
-    render_prompt,
-    render_tool,
-    render_transcript,
-)
+from lib.rollouts.lenient_json import MAX_DEPTH
+from lib.rollouts.prompts.harness import STOPS_PAST_PROSE, cut_at_stop, render_calls
 from lib.rollouts.tool_calls import parse_tool_calls
-from lib.trajectories.schema import Message, Tool, ToolCall
-
-# The machine may be busy, and the first text drawn builds tables of characters.
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-PARSERS = ("robust", "paper", "exact")
-
-_lines = (Path(__file__).parent / "data" / "tool_calls.jsonl").read_text("utf-8").splitlines()
-TOOLS = [Tool.from_dict(tool) for tool in json.loads(_lines[0])["tools"]]
-CASES = [json.loads(line) for line in _lines[1:]]
+from lib.trajectories.schema import Tool, ToolCall
+from tests.stored_calls import CASES, PARSERS, TOOLS, json_values, patient
 
 
 def calls_of(text, parser="robust"):
@@ -39,16 +20,6 @@ def calls_of(text, parser="robust"):
 
 def block(text):
     return f"```tool_call\n{text}\n```"
-
-
-def test_the_harness_needs_the_standard_library_only():
-    code = "import sys, lib.rollouts.prompts.harness, lib.trajectories.jsonl; print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
-    loaded = {name.partition(".")[0] for name in ran.stdout.decode().split()}
-    assert not loaded & {"numpy", "pandas", "torch", "transformers", "hypothesis"}
-
-
-# ---------------------------------------------------------------------------------- parsing
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
@@ -174,13 +145,6 @@ def test_a_megabyte_of_anything_returns_at_once(start, parser):
         assert min(taken) < 0.3, unit
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)  # fmt: skip
-
 VALUES = {
     "string": st.text(),
     "integer": st.integers(),
@@ -217,27 +181,6 @@ def test_calls_survive_rendering_and_parsing(drawn, parser):
     assert parse_tool_calls(cut, tools, parser=parser) == (calls, ())
 
 
-@patient
-@given(st.dictionaries(st.text(), json_values) | st.lists(json_values), st.booleans())
-def test_loose_reader_reads_json_as_json_does(value, escape):
-    text, effort = json.dumps(value, ensure_ascii=escape), Effort()
-    assert read_value(text, 0, effort) == (value, len(text), True)
-    assert not effort.repairs
-
-
-@patient
-@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers())
-def test_numbers(number):
-    assert to_number(json.dumps(number)) == number
-
-
-@pytest.mark.parametrize(
-    "text", ["", "01", "1.", ".5", "1_0", "0x1", "１", "1e999", "-", "9" * 301]
-)
-def test_what_is_no_number(text):
-    assert to_number(text) is None
-
-
 FRAGMENTS = [
     "{", "}", "[", "]", '"', "'", "“", "”", ",", ":", ";", "\\", "\n", "`", "```", "\n```\n", " ",
     "```tool_call\n", "```json\n", '{"name": "', '"name"', '"arguments": {', "pwd", "set_timer",
@@ -245,7 +188,6 @@ FRAGMENTS = [
     '"arguments": "{\\"a\\": 1}"', "NaN", "é", "\ud800", "\x00", "it's", "// x\n", "<tool_call>",
     '[{"name": "pwd", "arguments": {}}]',
 ]  # fmt: skip
-
 completions = st.one_of(
     st.text(st.characters()),
     st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=30).map("".join),
@@ -273,122 +215,3 @@ def test_fuzzed_text_raises_nothing(text):
         assert {call.name for call in parsed.calls} <= {tool.name for tool in TOOLS}
         json.dumps([call.arguments for call in parsed.calls], allow_nan=False)
         assert all(isinstance(repair, str) for repair in parsed.repairs)
-
-
-# ---------------------------------------------------------------------------------- rendering
-
-
-def test_tool_as_a_stub():
-    schema = {
-        "type": "object",
-        "properties": {
-            "loud": {"type": "boolean", "description": "Ring\n  loudly.", "default": False},
-            "at": {"type": "array", "items": {"type": "integer"}, "description": "Minutes."},
-            "tone": {"type": ["string", "null"], "enum": ["low", "high"]},
-            "who": {"type": "object", "properties": {"name": {"type": "string"}}},
-        },
-        "required": ["at"],
-    }
-    assert render_tool(Tool("set.timer", 'Set """timers""".', schema)) == (
-        "def set.timer(at: list[int], loud: bool = False, tone: str | None = None, "
-        "who: dict = None):\n"
-        "    \"\"\"Set '''timers'''.\n"
-        "\n"
-        "    Args:\n"
-        "        at: Minutes.\n"
-        "        loud: Ring loudly.\n"
-        "        tone: One of: 'low', 'high'.\n"
-        "        who: Members: name (str).\n"
-        '    """'
-    )
-
-
-def test_bare_tool_as_a_stub():
-    assert render_tool(Tool("pwd")) == "def pwd(): ..."
-
-
-@patient
-@given(json_values, json_values)
-def test_any_schema_can_be_rendered(one, other):
-    render_tool(Tool("f", "", {"properties": {"a": one, "b": {"anyOf": [{"type": other}]}}}))
-
-
-def test_prompt():
-    messages = [
-        Message("user", "Where?"),
-        Message("assistant", '```tool_call\n[{"name": "pwd", "arguments": {}}]'),
-        Message("tool", "/home"),
-    ]
-    prompt = render_prompt("Be brief.", [Tool("pwd")], messages)
-    assert prompt.startswith("Be brief.\n\nYou can call these tools")
-    assert prompt.endswith(
-        "### User:\nWhere?\n\n### Assistant:\n"
-        '```tool_call\n[{"name": "pwd", "arguments": {}}]\n```\n\n'
-        "### Tool output:\n/home\n\n### Assistant:\n"
-    )
-
-
-def test_prompt_without_tools_has_no_contract():
-    assert render_prompt("", [], [Message("user", "Hi")]) == f"### User:\nHi\n\n{ASSISTANT}\n"
-
-
-def test_calls_that_a_server_split_off_are_put_back():
-    message = Message("assistant", "", (ToolCall("pwd"),))
-    assert render_calls([ToolCall("pwd")]) in render_prompt("", TOOLS, [message])
-    written = Message("assistant", '{"name": "pwd", "arguments": {}}', (ToolCall("pwd"),))
-    assert render_prompt("", [], [written]).count("pwd") == 1
-
-
-def test_tools_that_come_later_stand_where_they_came():
-    messages = [Message("user", "Hi"), Message("user", "And now?", tools=[Tool("ls")])]
-    prompt = render_prompt("", [Tool("pwd")], messages)
-    assert prompt.endswith(
-        "### User:\nHi\n\n### User:\ndef ls(): ...\n\nAnd now?\n\n### Assistant:\n"
-    )
-
-
-def test_plain_prompt_tells_nothing_of_calls():
-    prompt = plain_prompt("Be brief.", [Tool("pwd", "d", {})], [Message("user", "Where?")])
-    array = '[{"name": "pwd", "description": "d", "parameters": {}}]'
-    assert prompt == f"Be brief.\n\n{array}\n\nWhere?\n\n"
-
-
-contents = st.text() | completions
-turns = st.builds(
-    lambda role, content, calls: Message(role, content, calls if role == "assistant" else ()),
-    st.sampled_from(["user", "assistant", "tool"]),
-    contents,
-    st.lists(st.just(ToolCall("pwd")), max_size=1),
-)
-
-
-@patient
-@given(st.text(), st.lists(turns, max_size=4), contents, st.lists(turns, max_size=2))
-def test_a_longer_prompt_begins_with_the_shorter_and_the_reply(system, before, reply, after):
-    prompt = render_prompt(system, TOOLS, before)
-    longer = render_prompt(system, TOOLS, [*before, Message("assistant", reply), *after])
-    assert longer.startswith(prompt + reply)
-
-
-@patient
-@given(st.lists(turns, max_size=5))
-def test_actions_of_a_transcript_are_what_the_assistant_wrote(messages):
-    transcript = render_transcript("", [], messages)
-    wrote = [transcript.text[span.start : span.end] for span in transcript.actions]
-    said = [m for m in messages if m.role == "assistant"]
-    assert [span.message for span in transcript.actions] == [
-        number for number, m in enumerate(messages) if m.role == "assistant"
-    ]
-    assert all(text.startswith(m.content) for text, m in zip(wrote, said, strict=True))
-
-
-def test_stops():
-    call = '```tool_call\n[{"name": "pwd", "arguments": {}}]'
-    assert cut_at_stop(f"{call}\n```\nmore", STOPS) == (call, "\n```")
-    assert cut_at_stop(f"So:\n{call}\n```\nmore", STOPS_PAST_PROSE) == (f"So:\n{call}", "\n```\n")
-    assert cut_at_stop("Done.\n\n### User:\nThanks", STOPS) == ("Done.\n", "\n### User:")
-    assert cut_at_stop("Done.", STOPS) == ("Done.", None)
-
-
-def test_prose_first_needs_the_other_stops():
-    assert cut_at_stop("So:\n```tool_call\n[]\n```\n", STOPS)[0] == "So:"

@@ -1,8 +1,9 @@
+"""Files of rollouts: round trips, torn lines, writers."""
+
 import contextlib
 import json
 import os
 import warnings
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -17,44 +18,8 @@ from lib.trajectories.jsonl import (
     read_rollouts,
     to_line,
 )
-from lib.trajectories.schema import (
-    Message,
-    Rollout,
-    Tool,
-    ToolCall,
-    TrajectoryError,
-    Turn,
-    offered_tools,
-    tools_key,
-)
-from lib.trajectories.tokens import Span, Transcript, stored_tokens, token_spans
-
-PWD = Tool("pwd", "Name the folder.", {"type": "object", "properties": {}})
-
-
-def rollout(attempt=0, **changes):
-    messages = (
-        Message("user", "Where are we? é \ud83d\u2028"),
-        Message("assistant", "```tool_call\n[]", (ToolCall("pwd", {"deep": [1, {"a": None}]}),)),
-        Message("tool", "/home", name="pwd", tools=[Tool("ls")]),
-        Message("assistant", "In /home."),
-    )
-    turns = (
-        Turn(1, (1, 2, 3), (4, 5), (-0.5, -0.25), (-1.0, -0.5), "stop"),
-        Turn(3, (1, 2, 3, 4, 5, 6), (7,), (0.0,), None, "length"),
-    )
-    whole = Rollout(
-        "bfcl", "gemma", "base", "task_1", attempt, True, "", messages, (PWD,), turns,
-        {"sampling": 7}, {"temperature": 0.4}, {"rounds": 1},
-    )  # fmt: skip
-    return replace(whole, **changes)
-
-
-def write(path, *rollouts):
-    with RolloutWriter(path) as out:
-        for each in rollouts:
-            out.write(each)
-    return path
+from lib.trajectories.schema import Message, TrajectoryError, Turn, tools_key
+from tests.stored_rollouts import PWD, rollout, write
 
 
 def test_line_round_trip():
@@ -83,51 +48,6 @@ def test_any_prompts_round_trip(ids):
     turns = tuple(Turn(at, *pair) for at, pair in enumerate(ids))
     whole = rollout(messages=messages, turns=turns)
     assert from_line(to_line(whole)) == whole
-
-
-def test_offered_tools():
-    assert offered_tools([PWD], rollout().messages) == (PWD, Tool("ls"))
-
-
-def test_tools_key_depends_on_the_tools():
-    assert tools_key([PWD]) == tools_key([replace(PWD)])
-    assert tools_key([PWD]) != tools_key([replace(PWD, description="")])
-
-
-def test_tool_reads_the_wrapped_form():
-    raw = {"name": "pwd", "description": "d", "parameters": {"type": "object"}}
-    wrapped = {"type": "function", "function": raw}
-    assert Tool.from_dict(wrapped) == Tool.from_dict(raw) == Tool("pwd", "d", {"type": "object"})
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"passed": None}, "outcome is missing needs a reason"),
-        ({"passed": 1}, "passed must be True, False or None, got 1"),
-        ({"attempt": -1}, "attempt must be an integer from 0 up, got -1"),
-        ({"task": 3}, "task must be a string, got 3"),
-        ({"messages": ()}, "belongs to message 1, but there are 0 messages"),
-        ({"turns": (Turn(0),)}, "belongs to message 0, which is not an assistant's"),
-    ],
-)
-def test_bad_rollouts_are_refused(changes, message):
-    with pytest.raises(TrajectoryError, match=message):
-        rollout(**changes)
-
-
-def test_bad_messages_are_refused():
-    with pytest.raises(TrajectoryError, match=r"role must be one of system, .* got 'bot'"):
-        Message("bot", "")
-    with pytest.raises(TrajectoryError, match="content must be a string, got NoneType"):
-        Message("user", None)
-
-
-def test_logprobs_match_their_tokens():
-    with pytest.raises(TrajectoryError, match="logprobs has 1 values for 2 action tokens"):
-        Turn(0, (1,), (2, 3), (-1.0,))
-    with pytest.raises(TrajectoryError, match="must be finite"):
-        Turn(0, (1,), (2,), (float("nan"),))
 
 
 def test_what_json_cannot_hold_is_named():
@@ -268,63 +188,3 @@ def test_a_line_that_fails_half_way_is_taken_back(tmp_path):
         out._file = whole
         out.write(rollout(2))
     assert read_rollouts(tmp_path / "run") == [rollout(0), rollout(2)]
-
-
-# Text with actions "go" and "stop"; one offset per token.
-TRANSCRIPT = Transcript("ask go say stop.", (Span(1, 4, 6), Span(3, 11, 15)))
-
-
-def test_pieces_join_to_the_text():
-    pieces = TRANSCRIPT.pieces()
-    assert "".join(text for text, _ in pieces) == TRANSCRIPT.text
-    assert [text for text, span in pieces if span] == ["go", "stop"]
-
-
-def test_pieces_without_text_before_or_after():
-    assert Transcript("go", (Span(0, 0, 2),)).pieces() == [("go", Span(0, 0, 2))]
-
-
-def test_token_spans():
-    offsets = [(0, 0), (0, 4), (4, 5), (5, 6), (6, 11), (11, 15), (15, 16)]
-    assert token_spans(offsets, TRANSCRIPT.actions) == [(2, 4), (5, 6)]
-
-
-def test_an_action_past_the_context_limit_is_missing():
-    assert token_spans([(0, 4), (4, 6), (6, 11), (11, 13)], TRANSCRIPT.actions) == [(1, 2), None]
-
-
-@pytest.mark.parametrize("offsets", [[(0, 3), (3, 6), (6, 16)], [(0, 4), (4, 7), (7, 16)]])
-def test_a_token_across_the_seam_is_an_error(offsets):
-    with pytest.raises(TrajectoryError, match="crosses the edge of the action of message 1"):
-        token_spans(offsets, TRANSCRIPT.actions)
-
-
-def test_stored_tokens():
-    assert stored_tokens(rollout()) == ((1, 2, 3, 4, 5, 6, 7), [(3, 5), (6, 7)])
-
-
-@pytest.mark.parametrize(("following", "last"), [((1, 2, 4, 9), 3), ((1, 2, 4, 5, 9), 4)])
-def test_what_ended_a_turn_may_be_gone_from_the_next(following, last):
-    turns = (Turn(1, (1, 2), (4, 5, 6), ending=2), Turn(3, following, (7, 8), ending=1))
-    ids, ranges = stored_tokens(rollout(turns=turns))
-    assert ids == (*following, 7, 8)
-    assert ranges == [(2, last), (len(following), len(ids))]
-
-
-def test_more_than_the_ending_of_a_turn_may_not_be_gone():
-    turns = (Turn(1, (1, 2), (4, 5, 6), ending=1), Turn(3, (1, 2, 4, 9), (7,)))
-    with pytest.raises(TrajectoryError, match=r"does not begin with the tokens of turn 0"):
-        stored_tokens(rollout(turns=turns))
-
-
-def test_an_ending_is_part_of_the_action():
-    with pytest.raises(TrajectoryError, match="ending is 3, expected 0 to 2 action tokens"):
-        Turn(1, (1,), (2, 3), ending=3)
-
-
-def test_stored_tokens_of_text_tokenised_anew():
-    turns = (Turn(1, (1, 2), (4,)), Turn(3, (1, 2, 9), (7,)))
-    with pytest.raises(TrajectoryError, match=r"does not begin with the tokens of turn 0"):
-        stored_tokens(rollout(turns=turns))
-    with pytest.raises(TrajectoryError, match=r"turn 0 of .* has no stored token ids"):
-        stored_tokens(rollout(turns=(Turn(1),)))

@@ -1,4 +1,4 @@
-"""Fuzz the parsers of tool calls: python tests/bench/fuzz_harness.py [count, 100000 by default]."""
+"""Fuzz the parsers of tool calls: python tests/bench/fuzz_tool_calls.py [count, 100000 by default]."""
 
 import runpy
 import sys
@@ -11,7 +11,7 @@ if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     settings.register_profile("long", max_examples=count, deadline=None)
     settings.load_profile("long")
-    tests = runpy.run_path(str(Path(__file__).parents[1] / "test_harness.py"))
+    tests = runpy.run_path(str(Path(__file__).parents[1] / "rollouts" / "test_tool_calls.py"))
     began = time.perf_counter()
     tests["test_fuzzed_text_raises_nothing"]()
     print(f"{count} inputs, three parsers, {time.perf_counter() - began:.0f} s: nothing raised")
