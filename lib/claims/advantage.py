@@ -71,7 +71,7 @@ def _gain(setting, ours, measure, theirs, k) -> Claim:
         question="selection",
         case=setting.label,
         lead=True,
-        brief=f"best of {k} minus {against.replace(f'best of {k}', 'that')}",
+        brief=f"better than {against}",
     )
 
 
@@ -85,9 +85,10 @@ def _beats_baselines(setting, scores, n_boot, seed):
     others = [name for name in ("minus turns", *setting.other_scorers) if name in scores]
     test = "progress advantage tells successes from failures better than every baseline"
     for compared in ("pooled", "equal length"):
-        about = {"question": "discrimination", "case": f"{setting.label}, {compared}"}
-        about |= {"lead": compared == "pooled", "brief": "AUROC minus the best baseline's"}
-        statement, printed = f"{test}: {about['case']}", f"shown as a figure, {OTHER}"
+        about = {"question": "discrimination", "case": setting.label}
+        about |= {"lead": compared == "pooled", "brief": "AUROC above the best baseline's"}
+        among = "" if compared == "pooled" else ", among attempts of equal length"
+        statement, printed = f"{test}{among}: {setting.label}", f"shown as a figure, {OTHER}"
         replicates = {
             name: metrics.auroc_replicates(
                 scores[name],
@@ -167,7 +168,7 @@ def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
                 question="attribution",
                 case=label,
                 lead=True,
-                brief="accuracy minus the best guess",
+                brief="accuracy above the best guess",
             )
         )
     return claims

@@ -52,7 +52,7 @@ def ptgs_claims(
             if against == "fixed":
                 printed = _printed(environment, algorithm, name)
             named = {"question": "ptgs", "case": about, "lead": against == "fixed"}
-            named["brief"] = f"{shown}, PTGS minus {against},"
+            named["brief"] = f"{shown} with PTGS minus {against}"
             claims.append(_claim(scores, measure, direction, against, test, printed, **named))
     return ClaimTable(claims)
 
@@ -84,7 +84,7 @@ def signal_claims(
             question="signal",
             case=about,
             lead=True,
-            brief=f"{what.removeprefix('the ').removesuffix(' in training')}, PTGS minus fixed,",
+            brief=f"{what.removeprefix('the ').removesuffix(' in training')}, minus fixed,",
         )
         for table, measure, what, printed in parts
     )
@@ -170,6 +170,7 @@ def pilot_claims(pilots: pd.DataFrame) -> ClaimTable:
             question="pilots",
             case=f"{environment}, frozen {policy}, exploratory",
             lead=True,
+            brief="coverage above that of the same mean temperature",
         )
         fixed = part.loc[part["sampler"] == "fixed", "coverage"].mean()
         beside = f"; fixed {fixed:.3f}; interval at {level:.1%}, for {len(parts)} comparisons"

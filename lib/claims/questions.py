@@ -30,7 +30,7 @@ QUESTIONS = {
 
 OTHER = "Other claims"
 SHOWN_EACH = 3
-"""Cases of a test that an answer lists; more are counted."""
+"""Cases of a test that an answer lists where none is decided; more are counted."""
 COLUMNS = ("claim", "value", "interval", "published", "verdict", "why")
 
 
@@ -56,20 +56,17 @@ def grouped(rows: Iterable[Mapping]) -> list[Group]:
 
 
 def answer(rows: Sequence[Mapping]) -> str:
-    """One line that answers a question: a word, then each of its tests with number and interval.
-
-    It rests on the claims that lead, on all where none does.
-    """
-    leading = [row for row in rows if row.get("lead")] or list(rows)
-    tests: dict[str, list] = {}
-    for row in leading:
-        tests.setdefault(_test(row), []).append(row)
-    sentences = [_sentence(test, part) for test, part in tests.items()]
-    return f"{_word(leading)}. " + " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences)
+    """One line that answers a question: a word, then its tests in brief."""
+    word, brief = finding(rows, most=4)
+    return f"{word}: {brief}."
 
 
 def finding(rows: Sequence[Mapping], most: int = 2) -> tuple[str, str]:
-    """The answer in brief: its word, and its first tests that could be made, `most` at most."""
+    """The answer as a word, and as its tests in brief, `most` at most, with number and interval.
+
+    It rests on the claims that lead, on all where none does. What could not be tested is counted in
+    no test, and named only where nothing else is.
+    """
     leading = [row for row in rows if row.get("lead")] or list(rows)
     tested = [row for row in leading if row["verdict"] != NOT_TESTED]
     if not tested:
@@ -81,14 +78,17 @@ def finding(rows: Sequence[Mapping], most: int = 2) -> tuple[str, str]:
 
 
 def _in_brief(brief, rows) -> str:
+    """One test: its number, or of several cases how many hold, and those furthest off."""
     if len(rows) == 1:
         return f"{brief} {_shown(rows[0])}"
-    if len(rows) <= SHOWN_EACH:
-        return f"{brief} " + ", ".join(f"{_shown(row)} {row.get('case')}" for row in rows)
     holding = [row for row in rows if row["verdict"] == HOLDS]
     against = [row for row in rows if row["verdict"] == CONTRADICTED]
-    shown = f"{brief}: holds in {len(holding)} of {len(rows)}{_example(holding)}"
-    return shown + (f", contradicted in {len(against)}{_example(against)}" if against else "")
+    if not holding and not against and len(rows) <= SHOWN_EACH:
+        return f"{brief} " + ", ".join(f"{row.get('case')} {_shown(row)}" for row in rows)
+    text = f"{brief} in {len(holding)} of {len(rows)}{_example(holding)}"
+    if against:
+        text += f", the opposite in {len(against)}{'' if holding else _example(against)}"
+    return text
 
 
 def _word(rows) -> str:
@@ -102,36 +102,13 @@ def _word(rows) -> str:
         return "It depends"
     if HOLDS in seen:
         return "In part"
-    return "Not shown, in part contradicted" if CONTRADICTED in seen else "Not decided"
+    return "In part contradicted" if CONTRADICTED in seen else "Not decided"
 
 
 def _test(row) -> str:
     """The statement without its case."""
     case = row.get("case")
     return row["claim"].removesuffix(f": {case}") if case else row["claim"]
-
-
-def _sentence(test, rows) -> str:
-    tested = [row for row in rows if row["verdict"] != NOT_TESTED]
-    if not tested:
-        return f"{test}: not tested here, {rows[0]['why']}"
-    if len(rows) == 1:
-        return f"{rows[0]['claim']}, {_shown(rows[0])}: {rows[0]['verdict']}"
-    if len(tested) <= SHOWN_EACH:
-        cases = ", ".join(
-            f"{row.get('case') or 'overall'} {_shown(row)} ({row['verdict']})" for row in tested
-        )
-        left = len(rows) - len(tested)
-        return f"{test}: {cases}" + (f"; not tested in {left}" if left else "")
-    parts = []
-    for verdict in dict.fromkeys([*VERDICTS[:-1], *(row["verdict"] for row in tested)]):
-        these = [row for row in tested if row["verdict"] == verdict]
-        if these:
-            every = "" if parts else f" of {len(tested)}"
-            example = _example(these) if verdict != UNDECIDED or len(these) == len(tested) else ""
-            parts.append(f"{verdict} in {len(these)}{every}{example}")
-    left = len(rows) - len(tested)
-    return f"{test}: {', '.join(parts)}" + (f"; not tested in {left}" if left else "")
 
 
 def _example(rows) -> str:
@@ -145,12 +122,12 @@ def _example(rows) -> str:
 
     row = max(rows, key=distance)
     case = row.get("case") or row["claim"]
-    return f" ({'most: ' if len(rows) > 1 else ''}{case}, {_shown(row)})"
+    return f" ({'most: ' if len(rows) > 1 else ''}{_shown(row)}, {case})"
 
 
 def _shown(row) -> str:
     interval = row["interval"].replace(" to ", ", ")
-    return row["value"] + (f" [{interval}]" if interval else "")
+    return row["value"] + (f" [{interval}]" if interval else " (no interval)")
 
 
 def as_html(rows: Sequence[Mapping]) -> str:
@@ -165,7 +142,7 @@ def _group_html(group) -> str:
 
     body = "".join(line("td", (html.escape(row[name]) for name in COLUMNS)) for row in group.rows)
     return (
-        f"<p><b>{html.escape(group.question)}</b> {html.escape(group.answer)}</p>\n"
+        f"<p><b>{html.escape(group.question)}</b><br>{html.escape(group.answer)}</p>\n"
         f"<details><summary>{counted(group.rows)}</summary>\n"
         f"<table><thead>{line('th', COLUMNS)}</thead><tbody>{body}</tbody></table></details>"
     )

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lib.claims import answer, grouped
+from lib.claims import finding, grouped
 from lib.claims.questions import counted
 from lib.reporting.notebook_batch import Result
 from lib.reporting.notebook_claims import (
@@ -24,7 +24,7 @@ from lib.reporting.templates import render
 THUMBNAIL = 480
 """Pixels, the width of a figure on the page; the notebooks' own pages have them whole."""
 HERO = "crossover"
-"""Key of the question whose notebook opens the page with its first figure."""
+"""Key of the question that the picture at the top of the page is about."""
 LONGEST_LINE = 240
 
 
@@ -65,7 +65,7 @@ def _question(group, sections) -> dict:
     """A question with the answer that each notebook gives, by the name of its entry."""
     names = {section["result"].notebook.name: section["name"] for section in sections}
     answers = [
-        (names.get(notebook, notebook), answer(rows))
+        (names.get(notebook, notebook), *finding(rows, most=4))
         for notebook, rows in by_notebook(group.rows).items()
     ]
     return {
@@ -116,11 +116,35 @@ def _apart(parameters: Mapping) -> str:
 
 
 def _hero(sections, claims) -> dict | None:
-    """The first figure of the notebook that answers `HERO`, of the first with a figure else."""
-    answering = [row["notebook"] for row in claims if row.get("question") == HERO]
+    """The picture at the top: the paper's example where the batch measures it, else a first figure.
+
+    It is measured where a notebook answers `HERO` on the published counts.
+    """
+    answering = {row["notebook"] for row in claims if row.get("question") == HERO}
+    for section in sections:
+        entry, notebook = section["result"].entry, section["result"].notebook
+        source = entry.parameters.get("source", "published")
+        if notebook.name in answering and source == "published":
+            return _opening_picture()
     drawn = [section for section in sections if section["figures"]]
-    drawn.sort(key=lambda section: section["result"].notebook.name not in answering[:1])
-    return drawn[0]["figures"][0] | {"of": drawn[0]["name"]} if drawn else None
+    if not drawn:
+        return None
+    return drawn[0]["figures"][0] | {"words": f"From {drawn[0]['name']}"}
+
+
+def _opening_picture() -> dict:
+    import matplotlib.pyplot as plt
+
+    from lib.reporting.front_page import opening_picture, opening_study
+
+    file = io.BytesIO()
+    with plt.rc_context():
+        figure = opening_picture(opening_study())
+        figure.savefig(file, format="png", bbox_inches="tight", metadata={"Software": None})
+        plt.close(figure)
+    source = f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"
+    words = "One comparison of the paper, from its published counts; the bands are 95 % intervals"
+    return {"source": source, "caption": "Coverage against attempts", "words": words}
 
 
 def _figures(cells) -> list[dict]:

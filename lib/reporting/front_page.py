@@ -22,8 +22,16 @@ THUMBNAILS = {
 top, right and bottom as shares of its width and height."""
 
 
+def opening_study() -> claims.Study:
+    """The comparison of the opening picture, from the paper's published counts."""
+    table = claims.load("published", pairs=["gemma-4-31B"], benchmarks=["webshop"])
+    [study] = claims.study(table)
+    return study
+
+
 def opening_picture(study: claims.Study) -> Figure:
     """Coverage of one comparison, large, with the numbers of the first and the last budget."""
+    plotting.use_house_style()
     (comparison, tax), figure = study, plt.figure(figsize=(7.2, 3.4))
     ax = plotting.plot_coverage(tax, ax=figure.gca())
     base, post = tax.coverage_base.value, tax.coverage_post.value
@@ -55,9 +63,7 @@ def draw_front_page(figures_dir: str = "figures") -> list[Path]:
 
     figures_dir: the folder, relative to the root, that `make reproduce` filled.  Returns the paths.
     """
-    plotting.use_house_style()
-    outcomes = claims.load("published", pairs=["gemma-4-31B"], benchmarks=["webshop"])
-    figure = opening_picture(*claims.study(outcomes))
+    figure = opening_picture(opening_study())
     save_figure(figure, "02_hero", figures_dir)
     plt.close(figure)
     return [ROOT / figures_dir / "02_hero.png", *make_thumbnails(ROOT / figures_dir)]

@@ -61,7 +61,7 @@ def test_entries_of_one_notebook_have_names_of_their_own(tmp_path):
 def test_claims_are_folded_below_the_line_that_answers(tmp_path):
     path = notebook_with_claims(tmp_path / "n.ipynb", [CLAIM | {"question": "tax"}])
     page = write_pages([Result(Entry(path, "n"), path)], tmp_path).read_text()
-    assert page.index("Yes. Coverage crosses over, 11 of 12 [9, 12]: holds.") < page.index(
+    assert page.index("<b>Yes</b>: Coverage crosses over 11 of 12 [9, 12].") < page.index(
         "<summary>1 claim: 1 holds</summary>"
     )
     assert 'data-label="95 % interval">9 to 12<' in page

@@ -102,7 +102,9 @@ def test_claims_keep_what_they_carry_of_the_right_type(tmp_path):
 
 def test_claims_lie_folded_under_their_question_and_its_answers():
     page = claims_markdown([ASKED, ASKED | {"notebook": "02_y.ipynb"}], "../")
-    assert page.startswith("### Does the base overtake, given enough attempts?\n\nYes. Coverage")
+    assert page.startswith(
+        "### Does the base overtake, given enough attempts?\n\nYes: the base leads in"
+    )
     assert "([02](../02_x.ipynb))" in page
     assert "([02](../02_y.ipynb))" in page
     assert page.index("<summary>2 claims: 2 holds</summary>") < page.index("| Claim |")
