@@ -19,7 +19,7 @@ def add_arguments(parser):
         type=Path,
         default=Path("report"),
         metavar="DIR",
-        help="folder of the page and its figures",
+        help="folder of the page, report.html, and of report.md with its pictures",
     )
     parser.add_argument(
         "--max-k",

@@ -52,7 +52,9 @@ def _aligned(base, post) -> Alignment:
     scored = {arm: table[table["n"] > 0].set_index("task") for arm, table in arms.items()}
     dropped = []
     for arm, other in (("base", "post"), ("post", "base")):
-        dropped += [(t, arm, "no scored attempt") for t in arms[arm].query("n == 0")["task"]]
+        dropped += [
+            (t, arm, "no scored attempt") for t in arms[arm].loc[arms[arm]["n"] == 0, "task"]
+        ]
         dropped += [
             (t, other, "not attempted")
             for t in scored[arm].index.difference(arms[other]["task"], sort=False)

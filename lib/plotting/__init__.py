@@ -72,6 +72,7 @@ from lib.plotting.training import (
     plot_sizes,
     plot_training,
 )
+from lib.plotting.two_arms import plot_coverage_difference, plot_small_multiples
 
 __all__ = [
     "COLOURS",
@@ -97,6 +98,7 @@ __all__ = [
     "plot_consistency",
     "plot_cooling",
     "plot_coverage",
+    "plot_coverage_difference",
     "plot_decisive",
     "plot_deployable",
     "plot_differences",
@@ -111,6 +113,7 @@ __all__ = [
     "plot_shift",
     "plot_sizes",
     "plot_sizes_of_pairs",
+    "plot_small_multiples",
     "plot_spread",
     "plot_success_rates",
     "plot_task_kinds",

@@ -10,7 +10,7 @@ of notebooks, and `write_pages` writes the page about them.
   benchmark gap at 128 k*
 0   webshop      0.316  3
 >>> print(*reporting.headline(studies[0].tax)[:1])
-pass@1 rose, without an interval: 0.168, post minus base.
+pass@1 rose, without an interval: base minus post is -0.168.
 """
 
 import lazy_loader
@@ -32,6 +32,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "batch_entries": ["Entry", "read_batch"],
         "batch_report": ["write_pages"],
         "comparison_report": ["compare"],
+        "comparison_answer": ["answer"],
+        "comparison_tasks": ["lost_by_chance", "moved_tasks", "next_steps"],
         "comparison_wording": ["headline", "remarks"],
         "figures": ["overview", "save_figure"],
         "folding": ["folded"],

@@ -77,8 +77,8 @@ def crossover_title(tax: metrics.SharpeningTax) -> str:
         span = ""
     else:
         low, high = (f"{k:.0f}" if np.isfinite(k) else "none" for k in crossover[1:3])
-        span = f" [{low}, {high}]"
-    return f"The base is ahead from {crossover.value:.0f}{span} attempts on"
+        span = f" [95 %: {low} to {high}]"
+    return f"The base is ahead from {crossover.value:.0f} attempts on{span}"
 
 
 def tasks_title(comparison) -> str:
@@ -129,9 +129,11 @@ def _at_one_attempt(tax) -> str:
         return f"at one attempt the base solves {base}, the post-trained model {post}"
     if gained:
         return f"at one attempt the post-trained model is ahead, {post} against {base}"
-    return f"at one attempt the base is ahead as well, {base} against {post}" if (
-        side(*tax.gap.at(tax.K)[1:]) == 1
-    ) else f"at one attempt the base is ahead, {base} against {post}"
+    return (
+        f"at one attempt the base is ahead as well, {base} against {post}"
+        if (side(*tax.gap.at(tax.K)[1:]) == 1)
+        else f"at one attempt the base is ahead, {base} against {post}"
+    )
 
 
 def _answer_many(studies) -> str:
@@ -150,7 +152,7 @@ def _answer_many(studies) -> str:
 
 
 def _counted(gaps, up, down, unit) -> str:
-    """ "fell on 12 of 30 benchmarks, rose on 3 and is undecided on 15"."""
+    """As in: fell on 12 of 30 benchmarks, rose on 3 and within chance of no change on 15."""
     numbers = Counter()
     for gap in gaps:
         sure, verb = certainty(gap), up if gap.value < 0 else down

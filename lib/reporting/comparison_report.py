@@ -1,16 +1,15 @@
-"""The one-page report on two arms: a base and what was post-trained from it."""
+"""The report on two arms, a base and what was post-trained from it: an HTML page and Markdown."""
 
-import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 from markupsafe import Markup
 
 from lib import claims, outcomes, plotting
-from lib.reporting import arms, comparison_wording, tables
-from lib.reporting.figures import save_overview
+from lib.reporting import arms, comparison_sections, comparison_tasks, comparison_wording
+from lib.reporting.comparison_answer import answer
+from lib.reporting.figures import multiples_picture
 from lib.reporting.templates import escape_markdown, render
 
 
@@ -23,13 +22,14 @@ def compare(
     choose: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write `report.md` and a figure for each comparison into the folder `out`; return the page.
+    """Write `report.html`, `report.md` and pictures into the folder `out`; return the HTML page.
 
-    base, post: logs as `importers.load` takes them, one for each arm, or one file of outcomes with
-    both arms, given twice.  max_k: the largest budget; None takes the largest that every task of a
-    comparison allows, up to 1024.  choose, columns: as `arms.options_by_arm` takes them. Raises
-    OutcomesError for a log that cannot be read and for arms without a common task, ValueError for
-    a `max_k` beyond the attempts; then nothing is written.
+    The HTML page holds its pictures itself and needs nothing else; `report.md` shows those beside
+    it. base, post: logs as `importers.load` takes them, one for each arm, or one file of outcomes
+    with both arms, given twice.  max_k: the largest budget; None takes the largest that every task
+    of a comparison allows, up to 1024.  choose, columns: as `arms.options_by_arm` takes them.
+    Raises OutcomesError for a log that cannot be read and for arms without a common task,
+    ValueError for a `max_k` beyond the attempts; then nothing is written.
     """
     out = Path(out)
     with warnings.catch_warnings(record=True) as caught:
@@ -44,61 +44,72 @@ def compare(
         )
         for comparison in comparisons
     ]
-    out.mkdir(parents=True, exist_ok=True)
-    text = render(
-        "comparison_report.md",
-        base=arms.file_name(base),
-        post=arms.file_name(post),
-        warnings=list(dict.fromkeys(messages)),
-        differing=_differing_settings(logs),
-        sections=_sections(studies, out),
-        read={
+    studies.sort(key=lambda study: -study.tax.gap.value[-1])  # what lost most coverage comes first
+    plotting.use_house_style()
+    differing = _differing_settings(logs)
+    page = {
+        "answer": answer(studies),
+        "names": {"base": _name(logs["base"], base), "post": _name(logs["post"], post)},
+        "warnings": list(dict.fromkeys(messages)),
+        "differing": differing,
+        "steps": comparison_tasks.next_steps(studies, unequal=not differing.empty),
+        "chances": comparison_wording.many_intervals(studies),
+        "sections": comparison_sections.sections(studies),
+        "multiples": multiples_picture(studies) if len(studies) > 1 else None,
+        "read": {
             arm: [line for line in log.report.lines() if line not in messages]
             for arm, log in logs.items()
         },
-        largest_default=outcomes.LARGEST_DEFAULT_BUDGET,
-    )
-    page = out / "report.md"
-    page.write_text(text, "utf-8")
-    return page
+        "largest_default": outcomes.LARGEST_DEFAULT_BUDGET,
+    }
+    return _write(page, out)
 
 
-def _differing_settings(logs) -> Markup | None:
-    """The settings in which the logs differ as a table; None where they agree."""
-    from lib.outcomes import importers
-
-    differing = importers.differing_settings(*logs.values())
-    return None if differing.empty else _markdown_table(differing.map(escape_markdown))
-
-
-def _sections(studies, out) -> list[dict]:
-    """Draw each comparison into the folder `out`; return what the page shows of each."""
-    plotting.use_house_style()
-    sections = []
-    for number, study in enumerate(studies, 1):
-        # Names may hold any character, so the number is what tells pictures apart.
-        name = f"{number:02}-" + re.sub(r"[^\w.-]+", "-", study.comparison.label)[:60] + ".png"
-        save_overview(study, out / name)
-        sections.append(_section(study, name))
-    return sections
+def _write(page, out) -> Path:
+    """Write both pages and the pictures of the Markdown into the folder `out`."""
+    as_html = render("comparison_report.html", **page)
+    as_markdown = render("comparison_report.md", **page | _in_markdown(page))
+    out.mkdir(parents=True, exist_ok=True)
+    for section in page["sections"]:
+        for picture in section["pictures"]:
+            (out / picture["file"]).write_text(picture["svg"], "utf-8")
+    if page["multiples"]:
+        (out / comparison_sections.MULTIPLES).write_text(page["multiples"], "utf-8")
+    (out / "report.md").write_text(as_markdown, "utf-8", "backslashreplace")
+    path = out / "report.html"
+    path.write_text(as_html, "utf-8", "backslashreplace")
+    return path
 
 
-def _section(study, picture) -> dict:
-    comparison, tax = study
-    size = len(comparison.base.c)
-    categories = tables.category_table([study]).drop(columns=["benchmark", "pair"])
+def _in_markdown(page) -> dict:
+    """What of a page is markup already in its Markdown: tables."""
+    differing = page["differing"]
     return {
-        "label": comparison.label,
-        "headline": [Markup(line) for line in comparison_wording.headline(tax)],
-        "tasks": f"{size} task{'s' if size > 1 else ''}" if tax.paired else "A histogram of tasks",
-        "intervals": np.isfinite(tax.tax_A.at(tax.K).low),
-        "picture": Markup(picture),
-        "budgets": _markdown_table(tables.budget_table(tax)),
-        "categories": Markup(categories.to_markdown(index=False)),
-        "remarks": [*comparison_wording.remarks([study]), *comparison_wording.advice(tax)],
+        "differing": None if differing.empty else _table(differing.map(escape_markdown)),
+        "sections": [
+            section
+            | {
+                "headline": [Markup(line) for line in section["headline"]],
+                "budgets": _table(section["budgets"]),
+                "categories": Markup(section["categories"].to_markdown(index=False)),
+            }
+            for section in page["sections"]
+        ],
     }
 
 
-def _markdown_table(table) -> Markup:
+def _differing_settings(logs):
+    """The settings in which the logs differ: columns setting, base, post."""
+    from lib.outcomes import importers
+
+    return importers.differing_settings(*logs.values())
+
+
+def _name(log, path) -> dict[str, str]:
+    """The model of an arm as its log has it, "" if it has none, and the name of the log."""
+    return {"model": log.report.model, "file": arms.file_name(path)}
+
+
+def _table(table) -> Markup:
     """A table whose cells are Markdown already."""
     return Markup(table.to_markdown(index=False, disable_numparse=True))

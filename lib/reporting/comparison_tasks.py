@@ -9,6 +9,8 @@ from scipy.stats import hypergeom
 from lib import claims, metrics, outcomes
 from lib.metrics.formatting import side
 
+CLEAR = 0.05
+"""A task counts as lost beyond chance below this probability."""
 OUT_OF_REACH = 20
 """A difference that takes more than this many times the data counts as too small to settle."""
 
@@ -25,22 +27,27 @@ def moved_tasks(comparison: outcomes.Comparison) -> dict[str, pd.DataFrame]:
     base, post = comparison.base, comparison.post
     if base.names is None or post.names is None:
         return {kind: pd.DataFrame(columns=columns) for kind in ("lost", "gained")}
-    table = pd.DataFrame(
-        {
-            "task": base.names,
-            "base": [f"{c}/{n}" for c, n in zip(base.c, base.n, strict=True)],
-            "post": [f"{c}/{n}" for c, n in zip(post.c, post.n, strict=True)],
-        }
-    )
     moved = {}
     for kind, winner, loser in (("lost", base, post), ("gained", post, base)):
-        rate = np.asarray(winner.c) / np.asarray(winner.n)
-        chance = _none_by_chance(winner, loser)
-        chosen = (np.asarray(winner.c) > 0) & (np.asarray(loser.c) == 0)
-        rows = table.assign(chance=chance, rate=rate)[chosen]
-        rows = rows.sort_values(["chance", "rate", "task"], ascending=[True, False, True])
-        moved[kind] = rows[columns].reset_index(drop=True)
+        chosen = np.flatnonzero((np.asarray(winner.c) > 0) & (np.asarray(loser.c) == 0))
+        chance = _none_by_chance(_part(winner, chosen), _part(loser, chosen))
+        rows = sorted(
+            (p, -winner.c[i] / winner.n[i], base.names[i], i)
+            for p, i in zip(chance, chosen, strict=True)
+        )
+        moved[kind] = pd.DataFrame(
+            [(name, _of(base, i), _of(post, i), float(p)) for p, _, name, i in rows],
+            columns=columns,
+        )
     return moved
+
+
+def _of(cell, i) -> str:
+    return f"{cell.c[i]}/{cell.n[i]}"
+
+
+def _part(cell, rows) -> metrics.Counts:
+    return metrics.Counts(np.asarray(cell.c)[rows], np.asarray(cell.n)[rows])
 
 
 def lost_by_chance(comparison: outcomes.Comparison) -> float:
@@ -70,8 +77,8 @@ def next_steps(studies: Sequence[claims.Study], *, unequal: bool = False) -> lis
     steps = []
     if unequal:
         steps.append(
-            "Sample and score both arms alike first: what the logs record of it differs (below), "
-            "and the difference may come from that alone."
+            "Sample and score both arms alike first: what the logs record of it differs, and "
+            "a difference may come from that alone."
         )
     if all(study.comparison.max_k == 1 for study in studies):
         steps.append(
@@ -85,21 +92,33 @@ def next_steps(studies: Sequence[claims.Study], *, unequal: bool = False) -> lis
 
 
 def _tasks_to_read(studies) -> list[str]:
-    tables = [
-        moved_tasks(study.comparison)["lost"].assign(where=study.comparison.label)
+    rows = [
+        {"where": study.comparison.label, **row}
         for study in studies
+        for row in moved_tasks(study.comparison)["lost"].head(3).to_dict("records")
     ]
-    lost = pd.concat(tables).sort_values("chance", kind="stable").head(3)
+    lost = pd.DataFrame(rows, columns=["where", "task", "base", "post", "chance"])
+    lost = lost.sort_values("chance", kind="stable")
+    clear = lost[lost["chance"] < CLEAR]
     if lost.empty:
         return []
-    at = len(studies) > 1
+    rows = (lost if clear.empty else clear).head(3)
     names = ", ".join(
-        f"{row.task} (base {row.base}, post-trained {row.post}{f'; {row.where}' if at else ''})"
-        for row in lost.itertuples()
+        f"{row.task} (base {row.base}, post-trained {row.post}"
+        + (f"; {row.where})" if len(studies) > 1 else ")")
+        for row in rows.itertuples()
     )
+    if clear.empty:
+        successes, attempts = (rows["base"].str.split("/").str[i].astype(int) for i in (0, 1))
+        rarest = float((successes / attempts).min())
+        more = int(np.ceil(np.log(CLEAR) / np.log1p(-rarest))) if rarest < 1 else 1
+        return [
+            f"No task is lost beyond chance. Repeat those that may be, {names}: without a success "
+            f"in about {_up(max(more, 1))} attempts each would be lost beyond chance."
+        ]
     return [
-        f"Read the attempts at the tasks lost most clearly: {names}. A wrong format, a refusal or "
-        "a limit looks like a lost ability here."
+        f"Read the post-trained model's attempts at the tasks lost most clearly: {names}. A wrong "
+        "format, a refusal or a limit looks like a lost ability here."
     ]
 
 

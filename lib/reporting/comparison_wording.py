@@ -6,17 +6,20 @@ import numpy as np
 
 from lib import claims, metrics, outcomes
 from lib.metrics.formatting import crossover_with_interval, side, with_interval
+from lib.reporting.comparison_answer import percents
 
 
 def headline(tax: metrics.SharpeningTax) -> list[str]:
-    """What happened to pass@1, to coverage at K and to the tax: lines of Markdown."""
+    """What happened to pass@1, to coverage at K and to the tax: a line each.
+
+    All differences are base minus post, as the tax is.
+    """
     K, gap = tax.K, tax.gap
-    gain = _negated(gap.at(1))
-    lines = [f"pass@1 {_change(gain)}: {with_interval(gain)}, post minus base."]
+    lines = [f"pass@1 {_change(gap.at(1))}: base minus post is {with_interval(gap.at(1))}."]
     if K == 1:
         return [*lines, "With one attempt a task there is no coverage gap, crossover or tax."]
     lines.append(
-        f"Coverage pass@{K} {_change(_negated(gap.at(K)))}: the gap, base minus post, is "
+        f"Coverage pass@{K} {_change(gap.at(K))}: base minus post is "
         f"{with_interval(gap.at(K))}. {_crossing(tax)}."
     )
     taxes = (
@@ -26,15 +29,15 @@ def headline(tax: metrics.SharpeningTax) -> list[str]:
     return [*lines, f"{taxes}: {'; '.join([_sign_of_tax(tax), *_meaning(tax)])}."]
 
 
-def advice(tax: metrics.SharpeningTax) -> list[str]:
-    """What to do where one attempt a task leaves nothing to measure."""
-    if tax.K > 1:
-        return []
-    return [
-        "coverage needs several attempts at every task, in both arms: in lm-evaluation-harness "
-        "`repeats` with the filter take_first_k, in Inspect `epochs`, in tau2 trials, in BFCL a "
-        "folder a run; and at a temperature above 0, so that they differ"
-    ]
+def many_intervals(studies: Sequence[claims.Study]) -> str | None:
+    """What to keep in mind where intervals are many; None where there are few."""
+    certain = sum(np.isfinite(study.tax.gap.at(study.tax.K).low) for study in studies)
+    if certain < 5:
+        return None
+    return (
+        f"Each of the {certain} intervals holds 95 % of the time on its own: where nothing had "
+        f"changed, about {0.05 * certain:.1f} of them would still exclude zero."
+    )
 
 
 def remarks(studies: Sequence[claims.Study]) -> list[str]:
@@ -83,16 +86,11 @@ def dropped_remarks(comparison: outcomes.Comparison) -> list[str]:
     ]
 
 
-def _negated(band) -> metrics.Band:
-    """Post minus base, where the band is base minus post."""
-    return metrics.Band(-band.value, -band.high, -band.low)
-
-
 def _change(band) -> str:
-    """The verb for a change; only an interval that excludes zero makes it certain."""
+    """The verb for base minus post; only an interval that excludes zero makes it certain."""
     if band.value == 0:
         return "is the same"
-    verb = "rose" if band.value > 0 else "fell"
+    verb = "rose" if band.value < 0 else "fell"
     if np.isnan(band.low):
         return f"{verb}, without an interval"
     return verb if side(band.low, band.high) else f"{verb}, within chance"
@@ -131,15 +129,17 @@ def _meaning(tax) -> list[str]:
 
 
 def _crossing(tax) -> str:
-    """Where the base overtakes, in Markdown."""
+    """Where the base overtakes."""
     start, probability = tax.crossover.value, tax.crossover.probability
     shown = crossover_with_interval(tax.crossover)
     if start == 1:
         return (
-            f"The base is ahead from the first attempt on, k\\* = {shown}: the post-trained arm is "
+            f"The base is ahead from the first attempt on, k* = {shown}: the post-trained arm is "
             "worse from the start, and nothing to overtake"
         )
-    often = "" if np.isnan(probability) else f" (in {probability:.0%} of resamples it does)"
+    often = (
+        "" if np.isnan(probability) else f" (in {percents(probability)[0]} of resamples it does)"
+    )
     if not np.isfinite(start):
         return f"The base does not overtake within {tax.K} attempts{often}"
-    return f"The base is ahead from k\\* = {shown} on{often}"
+    return f"The base is ahead from k* = {shown} on{often}"

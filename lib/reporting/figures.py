@@ -1,25 +1,26 @@
 """Figures: saved the same way every time, and the picture of one comparison."""
 
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from io import StringIO
-from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib import ROOT, claims, plotting
+from lib.reporting import comparison_answer
 
 LAYOUT = {
     "figure.constrained_layout.use": False,
     "savefig.bbox": None,
-    "figure.subplot.left": 0.058,
-    "figure.subplot.right": 0.905,
-    "figure.subplot.bottom": 0.14,
-    "figure.subplot.top": 0.9,
-    "figure.subplot.wspace": 0.58,
+    "figure.subplot.left": 0.18,
+    "figure.subplot.right": 0.78,
+    "figure.subplot.bottom": 0.15,
+    "figure.subplot.top": 0.96,
 }
-"""Where the panels of a page's pictures lie. The numbers and names beside them are as wide in every
+"""Where a panel of a page lies in its picture. Numbers and names beside it are as wide in every
 comparison, and searching for a layout for each takes longer than drawing it."""
 
 
@@ -51,23 +52,79 @@ def numbered_clip_paths(svg: str) -> str:
     return svg
 
 
+Draw = Callable[[Axes], object]
+
+
+def panels_of(study: claims.Study) -> list[tuple[str, Draw]]:
+    """The panels that show a comparison: the title, which says what is found, and what draws it.
+
+    Where K is 1 there is only the last, the tasks by observed success.
+    """
+    comparison, tax = study
+    panels = [
+        (
+            comparison_answer.tasks_title(comparison),
+            lambda ax: _success_rates(comparison, ax),
+        )
+    ]
+    if tax.K == 1:
+        return panels
+    return [
+        (comparison_answer.coverage_title(study), lambda ax: plotting.plot_coverage(tax, ax=ax)),
+        (
+            comparison_answer.crossover_title(tax),
+            lambda ax: plotting.plot_coverage_difference(tax.gap, ax=ax),
+        ),
+        *panels,
+    ]
+
+
 def overview(studies: Sequence[claims.Study]) -> Figure:
-    """Coverage, consistency and the tasks by observed success: a row of panels per comparison."""
-    rows = len(studies)
-    figure, axes = plt.subplots(rows, 3, figsize=(12.5, 3.6 * rows), squeeze=False)
-    for row, (comparison, tax) in zip(axes, studies, strict=True):
-        heading = "" if rows == 1 else f"{comparison.label}\n"
-        plotting.plot_coverage(tax, ax=row[0]).set_title(f"{heading}Coverage, 95 % bands")
-        plotting.plot_consistency(tax, ax=row[1]).set_title("Consistency, 95 % bands")
-        plotting.plot_success_rates(comparison.base, comparison.post, ax=row[2])
-        row[2].set_title("Tasks by observed success")
-        row[2].legend(loc="center left", bbox_to_anchor=(1, 0.5))  # beside, over no bar or word
+    """Coverage, its difference, and the tasks by observed success: a row for each comparison."""
+    shown = [panels_of(study) for study in studies]
+    rows, across = len(shown), max(map(len, shown))
+    figure, axes = plt.subplots(rows, across, figsize=(4.4 * across, 3.6 * rows), squeeze=False)
+    for row, panels, study in zip(axes, shown, studies, strict=True):
+        for ax in row[len(panels) :]:
+            ax.set_axis_off()
+        for ax, (title, draw) in zip(row, panels, strict=False):
+            draw(ax)
+            ax.set_title("\n".join(textwrap.wrap(title, 46)))
+        if rows > 1:
+            title = f"{study.comparison.label}\n{row[0].get_title(loc='left')}"
+            row[0].set_title(plotting.as_text(title))
     return figure
 
 
-def save_overview(study: claims.Study, path: Path) -> None:
-    """Draw the `overview` of one comparison into a PNG file, in the layout of `LAYOUT`."""
+def panel_picture(draw: Draw) -> str:
+    """One panel as the text of an SVG picture, in the layout of `LAYOUT`."""
     with plt.rc_context(LAYOUT):
-        figure = overview([study])
-        figure.savefig(path, metadata={"Software": None})
-        plt.close(figure)
+        figure = plt.figure(figsize=(3.8, 2.9))
+        draw(figure.gca())
+        return _as_svg(figure)
+
+
+def multiples_picture(studies: Sequence[claims.Study]) -> str:
+    """Coverage of many comparisons as small panels, as the text of one SVG picture."""
+    curves = [
+        (study.comparison.label, study.tax.coverage_base.value, study.tax.coverage_post.value)
+        for study in studies
+    ]
+    rows = -(-len(curves) // 3)
+    with plt.rc_context({"figure.constrained_layout.use": False, "savefig.bbox": None}):
+        figure = plt.figure(figsize=(5.2, 0.2 + 1.15 * rows))
+        figure.add_axes((0.01, 0.0, 0.98, 1.0))
+        plotting.plot_small_multiples(curves, ax=figure.gca())
+        return _as_svg(figure)
+
+
+def _as_svg(figure) -> str:
+    drawn = StringIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return numbered_clip_paths(drawn.getvalue())
+
+
+def _success_rates(comparison, ax) -> None:
+    plotting.plot_success_rates(comparison.base, comparison.post, ax=ax)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.93), ncols=2)

@@ -4,6 +4,7 @@ Templates lie beside this file. In one that ends in .html, values are escaped as
 ends in .md, as Markdown. What is markup already is passed as `markupsafe.Markup`.
 """
 
+import base64
 import html
 import re
 from pathlib import Path
@@ -33,6 +34,11 @@ def escape_markdown(text: object) -> Markup:
     return Markup(_MARKS.sub(escaped, " ".join(str(text).split())))
 
 
+def as_source(svg: str) -> str:
+    """An SVG picture as the source of an HTML image, so that a page holds it itself."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode('ascii')}"
+
+
 def render(template: str, **values) -> str:
     """The text of a template of this folder with these values in it, each of them escaped."""
     markdown = template.endswith(".md")
@@ -45,4 +51,5 @@ def render(template: str, **values) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=markdown,
     )
+    environment.filters["as_source"] = as_source
     return environment.get_template(template).render(**values)

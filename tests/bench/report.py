@@ -17,7 +17,7 @@ from unittest import mock
 
 import numpy as np
 
-from lib.reporting import compare, figures
+from lib.reporting import compare
 
 BENCHMARKS, TASKS, ROLLOUTS, MANY, N_BOOT, DRAWN = 30, 200, 64, 10**6, 1000, 50
 SHAPES = {"base": (0.3, 0.5), "post": (0.2, 0.2)}
