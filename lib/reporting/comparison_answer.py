@@ -137,37 +137,39 @@ def _at_one_attempt(tax) -> str:
 
 
 def _answer_many(studies) -> str:
-    unit = "benchmarks" if len({s.comparison.pair for s in studies}) == 1 else "comparisons"
+    unit = "benchmarks" if one_pair(studies) else "comparisons"
     several = [study for study in studies if study.tax.K > 1]
-    at_one = _counted([s.tax.gap.at(1) for s in studies], "ahead", "behind", unit)
-    ahead = f"at one attempt the post-trained model is {at_one}"
+    at_one = f"accuracy at one attempt {_counted([s.tax.gap.at(1) for s in studies], unit)}"
     if not several:
-        return f"With one attempt a task, coverage cannot be seen; {ahead}."
+        return f"With one attempt a task, coverage cannot be seen; {at_one}."
     budgets = {study.tax.K for study in several}
-    at = f"at {budgets.pop()} attempts" if len(budgets) == 1 else "at the largest budget of each"
-    counts = _counted([s.tax.gap.at(s.tax.K) for s in several], "rose", "fell", unit)
+    at = f"at {budgets.pop()} attempts" if len(budgets) == 1 else "at the most attempts of each"
     left = len(studies) - len(several)
     single = f" (not seen on {left} more, with one attempt a task)" if left else ""
-    return f"Coverage {counts}, {at}{single}; {ahead}."
+    counts = _counted([s.tax.gap.at(s.tax.K) for s in several], unit)
+    return f"Coverage {at} {counts}{single}; {at_one}."
 
 
-def _counted(gaps, up, down, unit) -> str:
-    """As in: fell on 12 of 30 benchmarks, rose on 3 and within chance of no change on 15."""
-    numbers = Counter()
-    for gap in gaps:
-        sure, verb = certainty(gap), up if gap.value < 0 else down
-        numbers[
-            {
-                CERTAIN: f"{verb} on",
-                BY_CHANCE: "within chance of no change on",
-                NO_INTERVAL: f"{verb}, without an interval, on",
-                SAME: "level on",
-            }[sure]
-        ] += 1
-    (most, n), *rest = numbers.most_common()
+def one_pair(studies: Sequence[claims.Study]) -> bool:
+    """Whether all comparisons are of one pair, so that the benchmark alone names each."""
+    return len({study.comparison.pair for study in studies}) == 1
+
+
+def _counted(gaps, unit) -> str:
+    """As in: fell on 12 of 30 benchmarks, rose on 3 and is undecided on 15."""
+    texts = {
+        CERTAIN: "{} on",
+        NO_INTERVAL: "{}, without an interval, on",
+        SAME: "is the same on",
+        BY_CHANCE: "is undecided on",
+    }
+    numbers = Counter(texts[certainty(gap)].format(_verb(gap)) for gap in gaps)
+    order = [text.format(verb) for text in texts.values() for verb in ("fell", "rose")]
+    parts = [(text, numbers[text]) for text in dict.fromkeys(order) if numbers[text]]
+    (first, n), *rest = parts
     total = f"all {n} {unit}" if n == len(gaps) else f"{n} of {len(gaps)} {unit}"
-    texts = [f"{most} {total}", *(f"{name} {count}" for name, count in rest)]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+    phrases = [f"{first} {total}", *(f"{name} {count}" for name, count in rest)]
+    return phrases[0] if not rest else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
 
 
 def _levels(tax, k) -> list[str]:

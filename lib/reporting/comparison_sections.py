@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 
 from lib import claims, metrics
 from lib.metrics.formatting import with_interval
 from lib.reporting import comparison_tasks, comparison_wording, tables
-from lib.reporting.comparison_answer import answer, certainty, percents
+from lib.reporting.comparison_answer import answer, certainty, one_pair, percents
 from lib.reporting.figures import panel_picture, panels_of
 
 MANY, OPEN = 6, 3
@@ -22,7 +23,13 @@ MULTIPLES = "00-all.svg"
 def sections(studies: Sequence[claims.Study]) -> list[dict]:
     """What the page shows of each comparison, in this order; pictures are SVG texts."""
     drawn = len(studies) if len(studies) <= MANY else OPEN
-    return [_section(study, number, number <= drawn) for number, study in enumerate(studies, 1)]
+    name = attrgetter("benchmark" if one_pair(studies) and len(studies) > 1 else "label")
+    same_K = len({study.tax.K for study in studies}) == 1
+    return [
+        _section(study, number, number <= drawn)
+        | {"name": name(study.comparison), "summary": _summary(study, same_K)}
+        for number, study in enumerate(studies, 1)
+    ]
 
 
 def _section(study, number, drawn) -> dict:
@@ -33,7 +40,6 @@ def _section(study, number, drawn) -> dict:
         "number": number,
         "label": comparison.label,
         "answer": answer([study]),
-        "summary": _summary(study),
         "drawn": drawn,
         "named": tax.paired,
         "headline": comparison_wording.headline(tax),
@@ -49,13 +55,12 @@ def _section(study, number, drawn) -> dict:
     }
 
 
-def _summary(study) -> dict[str, str]:
+def _summary(study, same_K) -> dict[str, str]:
     """The row of a comparison in the table of all of them."""
     tax = study.tax
     gap = tax.gap.at(tax.K)
     return {
-        "K": str(tax.K),
-        "coverage": _change(tax, tax.K),
+        "coverage": _change(tax, tax.K) + ("" if same_K else f" at {tax.K}"),
         "difference": _points(gap),
         "sure": certainty(gap),
         "one": _change(tax, 1),

@@ -1,6 +1,7 @@
 """Which tasks a comparison lost and gained, and what to do next."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ from scipy.stats import hypergeom
 
 from lib import claims, metrics, outcomes
 from lib.metrics.formatting import side
+from lib.reporting.comparison_answer import one_pair
 
 CLEAR = 0.05
 """A task counts as lost beyond chance below this probability."""
@@ -92,8 +94,9 @@ def next_steps(studies: Sequence[claims.Study], *, unequal: bool = False) -> lis
 
 
 def _tasks_to_read(studies) -> list[str]:
+    name = attrgetter("benchmark" if one_pair(studies) else "label")
     rows = [
-        {"where": study.comparison.label, **row}
+        {"where": name(study.comparison), **row}
         for study in studies
         for row in moved_tasks(study.comparison)["lost"].head(3).to_dict("records")
     ]
@@ -131,10 +134,11 @@ def _what_settles(studies) -> list[str]:
         needs = [text for k in _undecided(studies[0].tax) if (text := _need(studies[0], k))]
         return [f"{' '.join(needs)} This supposes that the difference stays what it is."]
     nearest = min(open_ones, key=lambda study: min(map(_factor_of(study), _undecided(study.tax))))
+    name = attrgetter("benchmark" if one_pair(studies) else "label")
     k = min(_undecided(nearest.tax), key=_factor_of(nearest))
     return [
         f"{len(open_ones)} of {len(studies)} are undecided at one attempt or at the largest budget."
-        f" Nearest to a decision: {nearest.comparison.label}. {_need(nearest, k)}"
+        f" Nearest to a decision: {name(nearest.comparison)}. {_need(nearest, k)}"
     ]
 
 
@@ -176,7 +180,7 @@ def _need(study, k) -> str:
         )
     attempts = _attempts_needed(comparison) if k == 1 else None
     more = f"about {attempts} attempts at each task, or " if attempts else ""
-    return f"To settle {what}: {more}about {_up(tasks * factor)} tasks like these (now {tasks})."
+    return f"To settle {what}: {more}about {_up(tasks * max(factor, 1.05))} tasks like these (now {tasks})."
 
 
 def _attempts_needed(comparison) -> int | None:

@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from io import StringIO
+from operator import attrgetter
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ LAYOUT = {
     "savefig.bbox": None,
     "figure.subplot.left": 0.18,
     "figure.subplot.right": 0.78,
-    "figure.subplot.bottom": 0.15,
+    "figure.subplot.bottom": 0.17,
     "figure.subplot.top": 0.96,
 }
 """Where a panel of a page lies in its picture. Numbers and names beside it are as wide in every
@@ -106,13 +107,14 @@ def panel_picture(draw: Draw) -> str:
 
 def multiples_picture(studies: Sequence[claims.Study]) -> str:
     """Coverage of many comparisons as small panels, as the text of one SVG picture."""
+    name = attrgetter("benchmark" if comparison_answer.one_pair(studies) else "label")
     curves = [
-        (study.comparison.label, study.tax.coverage_base.value, study.tax.coverage_post.value)
+        (name(study.comparison), study.tax.coverage_base.value, study.tax.coverage_post.value)
         for study in studies
     ]
     rows = -(-len(curves) // 3)
     with plt.rc_context({"figure.constrained_layout.use": False, "savefig.bbox": None}):
-        figure = plt.figure(figsize=(5.2, 0.2 + 1.15 * rows))
+        figure = plt.figure(figsize=(5.2, 0.2 + 0.95 * rows))
         figure.add_axes((0.01, 0.0, 0.98, 1.0))
         plotting.plot_small_multiples(curves, ax=figure.gca())
         return _as_svg(figure)

@@ -78,7 +78,7 @@ def test_a_file_of_both_arms_may_be_given_twice(tmp_path):
 
 def test_the_page_warns_of_one_log_for_both_arms(tmp_path):
     path = EXAMPLES / "lists" / "base.jsonl"
-    text = comparison_report.compare(path, path, out=tmp_path).read_text()
+    text = comparison_report.compare(path, path, out=tmp_path).with_suffix(".md").read_text()
     assert "**Warning: unequal settings.**" in text
     assert "| the same content: base.jsonl" in text
 

@@ -41,7 +41,7 @@ def test_a_setting_in_words_is_the_number_that_it_spells():
     ],
 )
 def test_the_report_reads_any_log(base, post, tmp_path):
-    text = comparison_report.compare(EXAMPLES / base, EXAMPLES / post, out=tmp_path).read_text()
+    text = comparison_report.compare(EXAMPLES / base, EXAMPLES / post, out=tmp_path).with_suffix(".md").read_text()
     assert "**What was read: base**" in text
     assert "Tax_S(" in text
 
@@ -71,7 +71,7 @@ def test_a_model_that_is_left_out_is_not_the_reports(tmp_path):
 
 def test_unequal_settings_are_warned_of(tmp_path):
     logs = [EXAMPLES / "inspect" / f"{arm}.eval" for arm in ("base", "post")]
-    text = comparison_report.compare(*logs, out=tmp_path).read_text()
+    text = comparison_report.compare(*logs, out=tmp_path).with_suffix(".md").read_text()
     assert "**Warning: unequal settings.**" in text
     assert "| temperature | 0.7    | 0.6    |" in text
 
