@@ -16,7 +16,7 @@ QUESTIONS = {
     "harness": "Does a text harness raise a base model's success?",
     "crossover": "Does the base overtake, given enough attempts?",
     "polarisation": "Does post-training move tasks to never and always?",
-    "tax": "Does post-training cost some of what more attempts gain?",
+    "tax": "Does post-training cost what more attempts gain?",
     "prediction": "Do eight attempts a task predict the tax?",
     "size": "Do larger models overtake earlier, or pay more?",
     "ptgs": "Does PTGS lower the tax and raise coverage?",
@@ -61,7 +61,7 @@ def answer(rows: Sequence[Mapping]) -> str:
     return f"{word}: {brief}."
 
 
-def finding(rows: Sequence[Mapping], most: int = 2) -> tuple[str, str]:
+def finding(rows: Sequence[Mapping], most: int = 3) -> tuple[str, str]:
     """The answer as a word, and as its tests in brief, `most` at most, with number and interval.
 
     It rests on the claims that lead, on all where none does. What could not be tested is counted in
@@ -84,7 +84,7 @@ def _in_brief(brief, rows) -> str:
     holding = [row for row in rows if row["verdict"] == HOLDS]
     against = [row for row in rows if row["verdict"] == CONTRADICTED]
     if not holding and not against and len(rows) <= SHOWN_EACH:
-        return f"{brief} " + ", ".join(f"{row.get('case')} {_shown(row)}" for row in rows)
+        return f"{brief}: " + ", ".join(f"{row.get('case')} {_shown(row)}" for row in rows)
     text = f"{brief} in {len(holding)} of {len(rows)}{_example(holding)}"
     if against:
         text += f", the opposite in {len(against)}{'' if holding else _example(against)}"

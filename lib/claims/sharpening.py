@@ -203,16 +203,16 @@ def _rank_claim(
     fewest = min(study.comparison.max_k for study in studies)
     if fewest < needed:
         why = f"needs {needed} rollouts of every task, the shortest has {fewest}"
-        return not_tested(statement, printed, why, "prediction", lead=True)
+        return not_tested(statement, printed, why, "prediction", lead="predicts" in statement)
     if len(studies) < 3:
         why = f"needs three comparisons, there are {len(studies)}"
-        return not_tested(statement, printed, why, "prediction", lead=True)
+        return not_tested(statement, printed, why, "prediction", lead="predicts" in statement)
     splits = split_taxes(studies, [k], seed=seed)
     y = np.array([outcome_of(split) for split in splits])
     defined = ~np.isnan(y + [split.tax_est for split in splits]).any(axis=0)
     if defined.mean() < 0.5:
         why = "Tax_S is undefined (pass@1 = 1) in some comparison, in most of the splits"
-        return not_tested(statement, printed, why, "prediction", lead=True)
+        return not_tested(statement, printed, why, "prediction", lead="predicts" in statement)
     ranks = agreement(studies, splits, y, seed=seed)
     partial = "undefined" if np.isnan(ranks.partial) else f"{ranks.partial:.2f}"
     why = f"sd over splits {ranks.sd:.2f}; {partial} with the pass@1 gap partialled out"
@@ -231,6 +231,6 @@ def _rank_claim(
         verdict=verdict(ranks.low, ranks.high, 0),
         why=why,
         question="prediction",
-        lead=True,
+        lead="predicts" in statement,
         brief=f"rho over {len(studies)} comparisons",
     )

@@ -53,7 +53,7 @@ def tax_by_environment(groups: Grouped) -> list[Claim]:
                 question="tax",
                 case=environment,
                 lead=True,
-                brief="mean Tax_S in the lab",
+                brief="in the lab, mean Tax_S",
             )
         )
     return claims
@@ -119,8 +119,8 @@ def _rank_claim(statement, case, ranks, printed, why) -> Claim:
         why=why,
         question="prediction",
         case=case,
-        lead=True,
-        brief="rho in the lab" if "predicts" in statement else "consistency in the lab",
+        lead="predicts" in statement,
+        brief="in the lab, rho",
     )
 
 

@@ -29,7 +29,7 @@ def test_one_claim_answers_with_its_number_and_interval():
 
 def test_undecided_cases_are_listed_where_they_are_few():
     rows = [row("undecided", "a"), row("no interval", "b", 0.3, interval="")]
-    assert answer(rows) == "Not decided: it works a 0.1 [0, 1], b 0.3 (no interval)."
+    assert answer(rows) == "Not decided: it works: a 0.1 [0, 1], b 0.3 (no interval)."
 
 
 def test_decided_cases_are_counted_with_the_one_furthest_off():
