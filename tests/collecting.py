@@ -6,7 +6,7 @@ from lib.rollouts.collection import collect
 from lib.rollouts.policies import ScriptedPolicy
 from tests import buttons
 
-WORLD = buttons.Buttons()
+BUTTONS = buttons.Buttons()
 
 
 def guess(context, key):
@@ -26,9 +26,9 @@ class Counting(ScriptedPolicy):
         return super().start(keys)
 
 
-def run(out, n=4, policy=None, world=WORLD, **settings):
-    settings = {"pair": "p", "arm": "a", "tasks": world.tasks(), **settings}
-    return collect(policy or Counting(), world, n=n, out=out, **settings)
+def run(out, n=4, policy=None, environment=BUTTONS, **settings):
+    settings = {"pair": "p", "arm": "a", "tasks": environment.tasks(), **settings}
+    return collect(policy or Counting(), environment, n=n, out=out, **settings)
 
 
 def lines(out):

@@ -1,4 +1,4 @@
-"""Fuzz the parsers of tool calls: python tests/bench/fuzz_tool_calls.py [count, 100000 by default]."""
+"""Fuzz the parsers: python tests/bench/fuzz_tool_calls.py [count, 100000 by default]."""
 
 import runpy
 import sys

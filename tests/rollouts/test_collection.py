@@ -9,7 +9,7 @@ from lib.rollouts.collection import table
 from lib.rollouts.policies import ScriptedPolicy
 from lib.trajectories.store import read_collection
 from tests import buttons
-from tests.collecting import WORLD, Counting, lines, ran, run
+from tests.collecting import BUTTONS, Counting, lines, ran, run
 
 
 def test_a_rerun_runs_exactly_what_is_missing(tmp_path):
@@ -26,7 +26,7 @@ def test_topping_up_keeps_what_is_there(tmp_path):
     before, policy = lines(tmp_path), Counting()
     run(tmp_path, n=5, policy=policy)
     assert lines(tmp_path)[: len(before)] == before
-    assert ran(policy) == [(task, a) for task in WORLD.tasks() for a in (2, 3, 4)]
+    assert ran(policy) == [(task, a) for task in BUTTONS.tasks() for a in (2, 3, 4)]
 
 
 def test_more_tasks_are_more_of_the_same(tmp_path):
@@ -75,12 +75,12 @@ def test_a_shard_may_have_no_task(tmp_path):
 
 
 def test_shards_may_run_at_the_same_time(tmp_path):
-    world = buttons.Buttons(16)
+    environment = buttons.Buttons(16)
     gate = threading.Barrier(4)
 
     def one(part):
         gate.wait()
-        run(tmp_path / "parts", n=8, world=world, shard=(part, 4))
+        run(tmp_path / "parts", n=8, environment=environment, shard=(part, 4))
 
     threads = [threading.Thread(target=one, args=(part,)) for part in range(4)]
     for thread in threads:
@@ -88,7 +88,7 @@ def test_shards_may_run_at_the_same_time(tmp_path):
     for thread in threads:
         thread.join()
     assert len(lines(tmp_path / "parts")) == 16 * 8
-    assert table(tmp_path / "parts").equals(run(tmp_path / "whole", n=8, world=world))
+    assert table(tmp_path / "parts").equals(run(tmp_path / "whole", n=8, environment=environment))
 
 
 def test_other_shards_take_up_where_some_left_off(tmp_path):
@@ -110,7 +110,7 @@ def test_progress_is_quiet_where_there_is_no_terminal(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_bar_tells_what_is_done_and_how_well_it_went(tmp_path, capfd):
+def test_the_bar_shows_how_many_attempts_are_done_and_passed(tmp_path, capfd):
     run(tmp_path, n=2)
     found = run(tmp_path, n=4, progress=True)
     said = capfd.readouterr().err
@@ -124,8 +124,10 @@ def test_bfcl_is_collected(tmp_path):
     pytest.importorskip("bfcl_eval", reason="BFCL is not installed: make benchmarks")
     from lib.envs import open_environment
 
-    world = open_environment("bfcl:multi_turn_base")
-    found = run(tmp_path, n=2, world=world, tasks=world.tasks()[:4], policy=replies("No."))
+    environment = open_environment("bfcl:multi_turn_base")
+    found = run(
+        tmp_path, n=2, environment=environment, tasks=environment.tasks()[:4], policy=replies("No.")
+    )
     assert list(found["passed"]) == [False] * 8
     rollout = next(iter(read_collection(tmp_path)))
     assert [m.role for m in rollout.messages] == ["user", "assistant"] * 2

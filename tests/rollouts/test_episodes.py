@@ -26,7 +26,7 @@ def test_every_task_gets_n_attempts(tmp_path):
     assert found.equals(table(tmp_path))
 
 
-def test_a_rollout_tells_all_there_is_to_know(tmp_path):
+def test_a_rollout_holds_messages_turns_seeds_and_info(tmp_path):
     run(tmp_path, n=1, tasks=["t2"], seed=7)
     (rollout,) = read_collection(tmp_path)
     assert rollout.key == ("buttons", "p", "a", "t2", 0)
@@ -54,7 +54,7 @@ def test_tools_that_come_later_are_offered(tmp_path):
 
     offered = []
     policy = Counting(lambda context, key: offered.append(context.tools) or "", "offered")
-    run(tmp_path, n=1, tasks=["t0"], policy=policy, world=Late())
+    run(tmp_path, n=1, tasks=["t0"], policy=policy, environment=Late())
     assert offered[0] == (buttons.PRESS, late)
 
 
@@ -72,7 +72,7 @@ def test_episodes_are_closed(tmp_path):
             made.append(super().reset(task, attempt))
             return made[-1]
 
-    run(tmp_path, world=Watched())
+    run(tmp_path, environment=Watched())
     assert all(episode.closed for episode in made)
 
 
@@ -133,7 +133,7 @@ def test_no_more_attempts_are_under_way_than_asked_for(tmp_path):
             episode.close = lambda: open_now.discard(episode)
             return episode
 
-    run(tmp_path, n=8, world=Watched(), policy=Waiting(), at_once=3)
+    run(tmp_path, n=8, environment=Watched(), policy=Waiting(), at_once=3)
     assert (max(most), open_now) == (3, set())
 
 

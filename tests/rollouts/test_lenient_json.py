@@ -12,7 +12,7 @@ from tests.stored_calls import json_values, patient
 
 @patient
 @given(st.dictionaries(st.text(), json_values) | st.lists(json_values), st.booleans())
-def test_loose_reader_reads_json_as_json_does(value, escape):
+def test_the_reader_reads_json_as_json_does(value, escape):
     text, effort = json.dumps(value, ensure_ascii=escape), Effort()
     assert read_value(text, 0, effort) == (value, len(text), True)
     assert not effort.repairs

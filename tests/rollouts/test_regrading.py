@@ -56,7 +56,7 @@ def test_regrading_by_the_same_parser_changes_nothing(tmp_path):
         text = next(texts)
         return Message("assistant", text, parse_tool_calls(text, context.tools).calls)
 
-    run(tmp_path, n=8, policy=ScriptedPolicy(script, "texts"), world=OneTry())
+    run(tmp_path, n=8, policy=ScriptedPolicy(script, "texts"), environment=OneTry())
     collected = sorted(read_collection(tmp_path), key=lambda rollout: rollout.key)
     again = list(regrade(collected, OneTry(), "robust"))
     assert tabulate(again).equals(table(tmp_path))

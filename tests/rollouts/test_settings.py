@@ -11,7 +11,7 @@ from lib.rollouts.collection import check, table
 from lib.rollouts.policies import ScriptedPolicy
 from lib.trajectories.manifest import CollectionError
 from tests import buttons
-from tests.collecting import WORLD, Counting, guess, lines, run
+from tests.collecting import BUTTONS, Counting, guess, lines, run
 
 CHANGES = {
     "seed": {"seed": 1},
@@ -19,9 +19,9 @@ CHANGES = {
     "arm": {"arm": "b"},
     "max_turns": {"max_turns": 3},
     "policy.script": {"policy": ScriptedPolicy(guess, "other")},
-    "benchmark": {"world": type("Other", (buttons.Buttons,), {"name": "other"})()},
+    "benchmark": {"environment": type("Other", (buttons.Buttons,), {"name": "other"})()},
     "environment.slip": {
-        "world": type("Slippery", (buttons.Buttons,), {"settings": {"slip": 1}})()
+        "environment": type("Slippery", (buttons.Buttons,), {"settings": {"slip": 1}})()
     },
 }
 
@@ -76,16 +76,16 @@ def test_another_version_of_a_package_only_warns(tmp_path):
 
 def test_settings_are_checked_before_there_is_a_policy(tmp_path):
     settings = {"pair": "p", "arm": "a", "policy": {"policy": "scripted"}}
-    check(WORLD, ["t0"], 1, tmp_path / "new", **settings)
+    check(BUTTONS, ["t0"], 1, tmp_path / "new", **settings)
     assert not (tmp_path / "new").exists()
     run(tmp_path)
-    check(WORLD, ["t0"], 1, tmp_path, **settings)
+    check(BUTTONS, ["t0"], 1, tmp_path, **settings)
     with pytest.raises(
         CollectionError, match=r"with policy.policy = 'scripted', now it is 'local'"
     ):
-        check(WORLD, ["t0"], 1, tmp_path, **settings | {"policy": {"policy": "local"}})
+        check(BUTTONS, ["t0"], 1, tmp_path, **settings | {"policy": {"policy": "local"}})
     with pytest.raises(CollectionError, match="no task 't9'"):
-        check(WORLD, ["t9"], 1, tmp_path, **settings)
+        check(BUTTONS, ["t9"], 1, tmp_path, **settings)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from lib.trajectories.schema import Message, Rollout, ToolCall, Turn
 from lib.trajectories.store import read_collection
 from tests import buttons
 from tests.bench.kills import Collection, compare
-from tests.collecting import WORLD, Counting, guess, lines, ran, run
+from tests.collecting import BUTTONS, Counting, guess, lines, ran, run
 
 
 def replies(*scripted):
@@ -26,8 +26,8 @@ def replies(*scripted):
     return ScriptedPolicy(say, "replies")
 
 
-def outcome_of(tmp_path, policy, world=WORLD, **settings):
-    run(tmp_path, n=1, tasks=["t3"], policy=policy, world=world, **settings)
+def outcome_of(tmp_path, policy, environment=BUTTONS, **settings):
+    run(tmp_path, n=1, tasks=["t3"], policy=policy, environment=environment, **settings)
     (rollout,) = read_collection(tmp_path)
     return rollout.passed, rollout.reason
 
@@ -45,13 +45,13 @@ def unlucky(context, key):
     return Reply(guess(context, key), Turn(0), trouble)
 
 
-def test_missing_attempts_run_anew_where_that_is_asked_for(tmp_path):
+def test_missing_attempts_are_played_again_if_asked(tmp_path):
     found = run(tmp_path, policy=ScriptedPolicy(unlucky, "guess"))
     assert found["passed"].isna().sum() == 8
     assert run(tmp_path).equals(found)
     policy = Counting()
     assert run(tmp_path, policy=policy, retry_missing=True).equals(run(tmp_path / "whole"))
-    assert ran(policy) == [(task, a) for task in WORLD.tasks() for a in (1, 3)]
+    assert ran(policy) == [(task, a) for task in BUTTONS.tasks() for a in (1, 3)]
     assert len(lines(tmp_path)) == 16 + 8
 
 
@@ -93,7 +93,7 @@ def test_a_rollout_that_no_file_can_hold_is_missing(tmp_path):
     assert "cannot be written as JSON: Out of range float values" in reason
 
 
-def test_a_world_that_breaks_is_missing(tmp_path):
+def test_an_environment_that_raises_leaves_attempts_missing(tmp_path):
     class Broken(buttons.Buttons):
         def reset(self, task, attempt):
             episode = super().reset(task, attempt)

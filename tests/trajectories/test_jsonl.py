@@ -104,7 +104,7 @@ def test_append_after_any_tear_keeps_every_whole_line(tmp_path):
         assert read_rollouts(path) == [rollout(0), *whole, rollout(2)]
 
 
-def test_mend_says_what_it_cut(tmp_path):
+def test_mend_returns_how_many_bytes_it_cut(tmp_path):
     path = write(tmp_path / "run", rollout())
     assert mend(path) == 0
     path.write_bytes(path.read_bytes() + b'{"schema": 1, "bench')

@@ -30,7 +30,7 @@ def test_an_action_past_the_context_limit_is_missing():
 
 
 @pytest.mark.parametrize("offsets", [[(0, 3), (3, 6), (6, 16)], [(0, 4), (4, 7), (7, 16)]])
-def test_a_token_across_the_seam_is_an_error(offsets):
+def test_a_token_across_the_edge_of_an_action_is_an_error(offsets):
     with pytest.raises(TrajectoryError, match="crosses the edge of the action of message 1"):
         token_spans(offsets, TRANSCRIPT.actions)
 
@@ -58,7 +58,7 @@ def test_an_ending_is_part_of_the_action():
         Turn(1, (1,), (2, 3), ending=3)
 
 
-def test_stored_tokens_of_text_tokenised_anew():
+def test_stored_tokens_of_text_that_was_tokenised_again():
     turns = (Turn(1, (1, 2), (4,)), Turn(3, (1, 2, 9), (7,)))
     with pytest.raises(TrajectoryError, match=r"does not begin with the tokens of turn 0"):
         stored_tokens(rollout(turns=turns))

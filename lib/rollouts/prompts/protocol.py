@@ -21,8 +21,8 @@ class PromptFormat(Protocol):
     stops: strings that end a reply.
     special_tokens: True where the tokenizer adds its own special tokens to a prompt, such as a
         first token. All of the prompt is then text, even what looks like a special token. False
-        where the prompt already holds its special tokens; a `BREAK` then breaks up what only looks
-        like one.
+        where the prompt already holds its special tokens; a `BREAK` then breaks up text that only
+        looks like one.
     """
 
     stops: tuple[str, ...]

@@ -158,7 +158,7 @@ def test_the_words_of_a_prompt_format_are_a_setting(monkeypatch, tokenizer):
     assert other != ChatTemplate(tokenizer).settings["wording"]
 
 
-def test_the_fingerprint_tells_weights_apart(model, tokenizer):
+def test_other_weights_have_another_fingerprint(model, tokenizer):
     other = tiny.model()
     assert local(other, Plain(), tokenizer).settings == local(model, Plain(), tokenizer).settings
     with torch.no_grad():

@@ -100,7 +100,7 @@ def test_a_server_error_that_stays_for_all_stops_the_run():
             ask(policy)
 
 
-def test_a_reply_in_between_starts_the_count_anew():
+def test_a_reply_in_between_restarts_the_count():
     down = [error(500, "ill")] * (GIVE_UP_AFTER - 1)
     with serving(failing(*down, completion("a"), error(500, "ill"))) as server:
         policy = server_policy(server.address, retries=0, concurrency=1)
@@ -258,7 +258,7 @@ def test_a_number_out_of_range_is_refused_by_name(name):
 
 
 def test_a_server_is_collected_from_until_it_stays_in_trouble(tmp_path):
-    world, stays = buttons.Buttons(1), False
+    environment, stays = buttons.Buttons(1), False
 
     def answer(body):
         return error(503, "down") if stays else completion(CALL.replace("3", "0"))
@@ -266,12 +266,12 @@ def test_a_server_is_collected_from_until_it_stays_in_trouble(tmp_path):
     with serving(answer) as server:
         policy = server_policy(server.address, retries=0)
         cell = {"pair": "p", "arm": "a", "at_once": 4}
-        assert collect(policy, world, ["t0"], 8, tmp_path, **cell)["passed"].all()
+        assert collect(policy, environment, ["t0"], 8, tmp_path, **cell)["passed"].all()
         stays = True
         with pytest.raises(PolicyError, match="retry_missing"):
-            collect(policy, world, ["t0"], 99, tmp_path, **cell)
+            collect(policy, environment, ["t0"], 99, tmp_path, **cell)
         assert table(tmp_path)["passed"].isna().sum() == GIVE_UP_AFTER - 1
         stays = False
-        again = collect(policy, world, ["t0"], 50, tmp_path, **cell, retry_missing=True)
+        again = collect(policy, environment, ["t0"], 50, tmp_path, **cell, retry_missing=True)
     assert len(again) == 50
     assert again["passed"].all()

@@ -124,7 +124,7 @@ def test_tools_that_come_later_stand_where_they_came():
     )
 
 
-def test_plain_prompt_tells_nothing_of_calls():
+def test_a_plain_prompt_does_not_explain_calls():
     prompt = plain_prompt("Be brief.", [Tool("pwd", "d", {})], [Message("user", "Where?")])
     array = '[{"name": "pwd", "description": "d", "parameters": {}}]'
     assert prompt == f"Be brief.\n\n{array}\n\nWhere?\n\n"

@@ -44,7 +44,7 @@ def test_a_base_model_has_no_chat_template(tokenizer):
         ChatTemplate(bare)
 
 
-def test_a_template_without_tools_is_told_of_them(tokenizer):
+def test_a_template_without_tools_gets_them_in_the_system_prompt(tokenizer):
     prompt = ChatTemplate(tokenizer).prompt(continued(Message("tool", "ok", name="press")))
     assert prompt.startswith('<|system|>Be brief.\n\n[{"name": "press"')
     assert CONTRACT in prompt
