@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import lib
-from lib.reporting import collect_claims, with_claims
+from lib.reporting import collect_claims, with_claims, with_findings
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -86,6 +86,12 @@ def test_the_claims_page_shows_the_claims_of_the_notebooks():
     assert claims
     assert not left_out
     assert with_claims(page, claims) == page, "run `make readme`"
+
+
+def test_the_readme_shows_the_findings_of_the_notebooks():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    claims, _ = collect_claims(sorted((ROOT / "notebooks").glob("*.ipynb")))
+    assert with_findings(page, claims) == page, "run `make readme`"
 
 
 def test_no_committed_file_tells_where_it_was_made():

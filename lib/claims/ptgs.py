@@ -18,6 +18,8 @@ SIGNAL = {
     "entropy_ref": "entropy at T_ref in training",
 }
 """What PTGS is claimed to raise while training: column of the step logs -> its name."""
+BRIEF = {"mixed": "mixed groups", "entropy_ref": "entropy at T_ref", "pass@1": "pass@1"}
+"""Measure of the learning signal -> its name in brief."""
 SAME_MEAN = "the same mean temperature for all tasks"
 AGAINST = {"fixed": "a fixed temperature", "yoked": f"{SAME_MEAN} (yoked)"}
 """The method that PTGS is compared with -> how a claim names it."""
@@ -84,7 +86,7 @@ def signal_claims(
             question="signal",
             case=about,
             lead=True,
-            brief=f"{what.removeprefix('the ').removesuffix(' in training')}, minus fixed,",
+            brief=f"{BRIEF[measure]}, minus fixed,",
         )
         for table, measure, what, printed in parts
     )

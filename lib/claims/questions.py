@@ -13,18 +13,18 @@ VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED, NO_INTERVAL, NOT_TESTED)
 """All verdicts, in the order in which answers count them."""
 
 QUESTIONS = {
-    "harness": "Does a text harness raise a base model's success?",
+    "harness": "Does a text harness help a base model?",
     "crossover": "Does the base overtake, given enough attempts?",
     "polarisation": "Does post-training move tasks to never and always?",
     "tax": "Does post-training cost what more attempts gain?",
-    "prediction": "Do eight attempts a task predict the tax?",
+    "prediction": "Do eight attempts predict the tax?",
     "size": "Do larger models overtake earlier, or pay more?",
     "ptgs": "Does PTGS lower the tax and raise coverage?",
     "signal": "Does PTGS give training more to learn from?",
     "pilots": "Does PTGS by pilots help a frozen policy?",
     "selection": "Does progress advantage pick better attempts?",
-    "discrimination": "Does progress advantage foretell success better than its baselines?",
-    "attribution": "Does progress advantage find the step that lost the attempt?",
+    "discrimination": "Does progress advantage foretell success best?",
+    "attribution": "Does progress advantage find the step that lost?",
 }
 """Key of a question -> the question. Where its claims hold, the answer is yes."""
 
@@ -49,7 +49,7 @@ def grouped(rows: Iterable[Mapping]) -> list[Group]:
     for row in rows:
         parts[row.get("question") if row.get("question") in QUESTIONS else ""].append(row)
     return [
-        Group(key, QUESTIONS.get(key, OTHER), answer(part), part)
+        Group(key, QUESTIONS.get(key, OTHER), answer(part) if key else "", part)
         for key, part in parts.items()
         if part
     ]

@@ -67,6 +67,7 @@ def _question(group, sections) -> dict:
     answers = [
         (names.get(notebook, notebook), *finding(rows, most=4))
         for notebook, rows in by_notebook(group.rows).items()
+        if group.key  # claims of no known question share no answer
     ]
     return {
         "text": group.question,

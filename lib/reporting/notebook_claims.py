@@ -97,7 +97,7 @@ def claims_markdown(claims: Sequence[Mapping], folder: str = "") -> str:
     parts = []
     for group in grouped(claims):
         parts.append(f"### {escape_markdown(group.question)}\n\n")
-        for name, rows in by_notebook(group.rows).items():
+        for name, rows in by_notebook(group.rows).items() if group.key else ():
             parts.append(
                 f"{escape_markdown(answer(rows))} ([{name[:2]}]({folder}{quote(name)}))\n\n"
             )
@@ -118,7 +118,7 @@ def findings_markdown(claims: Sequence[Mapping], folder: str = "notebooks/") -> 
                 f"| {escape_markdown(group.question)} | **{word}**: {escape_markdown(brief)} "
                 f"| {where} |\n"
             )
-    return "".join(rows)
+    return "".join(rows) if rows[1:] else ""
 
 
 def by_notebook(rows: Iterable[Mapping]) -> dict[str, list[Mapping]]:

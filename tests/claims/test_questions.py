@@ -62,7 +62,7 @@ def test_rows_of_before_that_have_no_question_come_last():
     old = dict.fromkeys(("claim", "value", "interval", "published", "verdict", "why"), "x")
     first, last = grouped([old, row("holds")])
     assert (first.key, first.question) == ("tax", QUESTIONS["tax"])
-    assert (last.key, last.rows) == ("", [old])
+    assert (last.key, last.answer, last.rows) == ("", "", [old])
 
 
 def test_the_rows_lie_behind_a_fold():

@@ -41,7 +41,11 @@ def test_a_setting_in_words_is_the_number_that_it_spells():
     ],
 )
 def test_the_report_reads_any_log(base, post, tmp_path):
-    text = comparison_report.compare(EXAMPLES / base, EXAMPLES / post, out=tmp_path).with_suffix(".md").read_text()
+    text = (
+        comparison_report.compare(EXAMPLES / base, EXAMPLES / post, out=tmp_path)
+        .with_suffix(".md")
+        .read_text()
+    )
     assert "**What was read: base**" in text
     assert "Tax_S(" in text
 
