@@ -144,4 +144,11 @@ def test_without_bad_moves_nothing_is_said_of_them():
 
 def test_states_are_counted_where_a_correlation_is_known():
     text = exactness.states_in_words(np.array([0.5, -0.1, np.nan]))
-    assert text == "They correlate positively in 1 of 2 states"
+    assert text == "Log ratio and advantage correlate positively in 1 of 2 states"
+
+
+@pytest.mark.parametrize(("mean", "ending"), [(0.0, "; right on"), (0.1, "; not right on")])
+def test_recovered_rewards_are_put_in_words(mean, ending):
+    part = exactness.Recovered(np.array([0.1, -0.1]), np.array([0.5, 0.5]), mean)
+    text = exactness.recovered_in_words({0.2: part})
+    assert text.startswith(f"Off by 0.100 at slip 0.2 (sd){ending} average")

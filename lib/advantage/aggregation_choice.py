@@ -47,6 +47,13 @@ def aggregation_grid(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return grid.loc[list(dict.fromkeys(named["token"]))]
 
 
+def gain_grid(attempts: ScoredAttempts, k: int = BUDGET) -> pd.DataFrame:
+    """Best-of-k success minus pass@1, laid out as by `aggregation_grid`."""
+    table = aggregation_table(attempts, k)
+    single = pd.Series(attempts.passed).groupby(attempts.tasks).mean().mean()
+    return aggregation_grid(table.assign(gain=table["best"] - single), "gain")
+
+
 def chosen_on_half(
     attempts: ScoredAttempts, k: int = BUDGET, n_boot: int = 1000, seed: int = 0
 ) -> pd.DataFrame:

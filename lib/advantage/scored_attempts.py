@@ -139,7 +139,10 @@ def _shared_label(labels: Sequence[str]) -> str:
 
 def one_a_set(settings: Sequence[ScoredAttempts]) -> list[ScoredAttempts]:
     """The first setting of each set of attempts: what is true of the attempts needs no policy."""
-    return list({setting.attempt_set: setting for setting in reversed(settings)}.values())[::-1]
+    first: dict[str, ScoredAttempts] = {}
+    for setting in settings:
+        first.setdefault(setting.attempt_set, setting)
+    return list(first.values())
 
 
 def transcript(

@@ -144,6 +144,24 @@ def standings(
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
+def most_to_gain(
+    pairs: Mapping[str, Mapping[str, Mapping[str, metrics.Selection]]], most: int = 2
+) -> list[str]:
+    """The names with the largest pass@k - pass@1 of any of their attempts, in the given order.
+
+    pairs: name -> what made the attempts -> selector -> Selection; k is the largest budget.
+    """
+    gains = {
+        name: max(
+            float(best[PROGRESS].coverage.value[-1] - best[PROGRESS].accuracy.value[-1])
+            for best in pair.values()
+        )
+        for name, pair in pairs.items()
+    }
+    chosen = sorted(gains, key=gains.get, reverse=True)[:most]
+    return [name for name in pairs if name in chosen]
+
+
 def pick_table(attempts: ScoredAttempts, ks: Sequence[int], n_boot: int, seed: int) -> pd.DataFrame:
     """A row for each selector and budget: the success of its pick, and the share cashed in.
 

@@ -60,20 +60,22 @@ def identity(
 
 def identity_in_words(checks: pd.DataFrame) -> str:
     """What a table of `identity` says."""
-    sentences = []
-    for way, row in checks.iterrows():
-        if row["holds"] and row["converged"]:
-            sentences.append(f"By {way} it holds to {_power(row['error'])}.")
-        elif row["converged"]:
-            sentences.append(f"By {way} it does not hold: an error of {row['error']:.2g}.")
-        else:
-            sentences.append(
-                f"The {way} did not converge (a slope of {row['slope']:.2g} is left), so that its "
-                f"error of {row['error']:.2g} says nothing of the identity."
-            )
+    sentences = [way_in_words(way, row) for way, row in checks.iterrows()]
     if checks["converged"].all():
         sentences.append(f"The values of both agree to {_power(checks['apart'].max())}.")
     return " ".join(sentences)
+
+
+def way_in_words(way: str, row: Mapping) -> str:
+    """What one row of a table of `identity` says."""
+    if row["holds"] and row["converged"]:
+        return f"By {way} it holds to {_power(row['error'])}."
+    if row["converged"]:
+        return f"By {way} it does not hold: an error of {row['error']:.2g}."
+    return (
+        f"The {way} did not converge (a slope of {row['slope']:.2g} is left), so that its "
+        f"error of {row['error']:.2g} says nothing of the identity."
+    )
 
 
 def shown_identity(checks: pd.DataFrame) -> pd.DataFrame:
@@ -134,6 +136,20 @@ def points(trained: pd.DataFrame, lake: fading_lake.FadingLake, step: int) -> pd
     return pairs[~table.ends[pairs["state"]]].reset_index(drop=True)
 
 
+def recovered_in_words(recovered: Mapping[float, Recovered]) -> str:
+    """How far rewards recovered from one transition are off, as a title.
+
+    recovered: chance to slip -> what `recovered_rewards` makes of it.
+    """
+    spread = {
+        slip: np.sqrt(np.average(part.error**2, weights=part.chance))
+        for slip, part in recovered.items()
+    }
+    off = ", ".join(f"{sd:.3f} at slip {slip:g}" for slip, sd in spread.items())
+    right = all(part.on_average < ERROR for part in recovered.values())
+    return f"Off by {off} (sd); {'' if right else 'not '}right on average over next states"
+
+
 LEAST = 0.05
 """Advantages below this, either side of 0, are neither better nor worse than the average."""
 
@@ -173,7 +189,7 @@ def states_in_words(by_state: np.ndarray) -> str:
     by_state: as `by_state` makes it.
     """
     known = by_state[~np.isnan(by_state)]
-    return f"They correlate positively in {(known > 0).sum()} of {len(known)} states"
+    return f"Log ratio and advantage correlate positively in {(known > 0).sum()} of {len(known)} states"
 
 
 def by_state(trained: pd.DataFrame, lake: fading_lake.FadingLake, step: int) -> np.ndarray:

@@ -89,6 +89,23 @@ def _setting(columns: Mapping, part: pd.DataFrame) -> ScoredAttempts:
     )
 
 
+def about(table: pd.DataFrame) -> list[str]:
+    """What the attempts of a table are, in sentences; for the lab's also what its words mean."""
+    tasks, attempts = table["task"].nunique(), len(table)
+    if "by" not in table:
+        names = [", ".join(dict.fromkeys(table[column])) for column in ("benchmark", "pair")]
+        which = " of ".join(name for name in names if name)
+        return [f"{attempts} scored attempts at {tasks} tasks: {which}."]
+    each = table.groupby([*BY, "task"]).size()
+    return [
+        f"Attempts at held-out tasks, {each.max()} each at T = {plan.SCORED_TEMPERATURE:g}, by a "
+        "post-trained policy of the lab, by its base, and by a base of another size, in the tables "
+        "alone. The reference is the base; others are weights between the two (linear; TIES and "
+        "DARE keep a fifth of the difference) and two earlier checkpoints: the stage of "
+        "pre-training that the base was made from, and the policy after half as many steps of RL."
+    ]
+
+
 def absent(table: pd.DataFrame, environments: Sequence[str] | None = None) -> list[str]:
     """What the plan has and the table has not, by name; nothing for another table."""
     if "by" not in table:
@@ -109,20 +126,16 @@ def main_settings(settings: Sequence[ScoredAttempts]) -> list[ScoredAttempts]:
     )
 
 
-def primary(settings: Sequence[ScoredAttempts]) -> list[ScoredAttempts]:
-    """Those that the verdict is about: of policies that were trained at a fixed temperature.
+def primary(settings: Sequence[ScoredAttempts], method: str = "fixed") -> list[ScoredAttempts]:
+    """Those of policies trained by one method: a fixed temperature is what the verdict is about.
 
     All settings of a table that is not the lab's.
     """
     return [
         setting
         for setting in settings
-        if "sampler" not in setting.table or _is_fixed(setting.table)
+        if "sampler" not in setting.table or bool((setting.table["sampler"] == method).all())
     ]
-
-
-def _is_fixed(table: pd.DataFrame) -> bool:
-    return bool((table["sampler"] == "fixed").all())
 
 
 def words(setting: ScoredAttempts) -> dict[int, str]:

@@ -127,10 +127,12 @@ def plot_auroc_leads(rows, *, ax: Axes | None = None) -> Axes:
         return not_run(ax)
     intervals(rows, "selector", "compared", ax)
     ax.axvline(0, color=GREY, linewidth=0.9, zorder=0)
-    arrows = (
-        "\N{LEFTWARDS ARROW} baseline better      progress advantage better \N{RIGHTWARDS ARROW}"
+    left, right = (
+        "\N{LEFTWARDS ARROW} baseline better",
+        "progress advantage better \N{RIGHTWARDS ARROW}",
     )
-    ax.set(xlabel=f"{arrows}\ndifference in AUROC", xlim=(-1, 1))
+    ax.set(xlim=(-1, 1), xticks=[-1, -0.5, 0, 0.5, 1])
+    ax.set_xlabel(f"{left}      {right}\ndifference in AUROC", fontsize=8)
     return ax
 
 

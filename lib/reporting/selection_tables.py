@@ -73,6 +73,20 @@ def gains_table(picks: pd.DataFrame, k: int, settings: Sequence[ScoredAttempts])
     )
 
 
+def auroc_table(rows: pd.DataFrame, compared: str) -> pd.DataFrame:
+    """AUROC as text: selectors as rows, settings as columns.
+
+    rows: tables of `selection.auroc_table` with the column `attempts`.  compared: one of the ways
+    to compare attempts.
+    """
+    rows = rows[rows["compared"] == compared].assign(
+        band=lambda part: [
+            metrics.Band(*ends) for ends in part[["value", "low", "high"]].to_numpy()
+        ]
+    )
+    return _wide(rows, "band", ["selector", "attempts"], 2)
+
+
 def spearman_table(settings: Sequence[ScoredAttempts], n_boot: int, seed: int) -> pd.DataFrame:
     """Rank correlation of progress advantage with success: settings as rows, strata as columns."""
     rows = []
@@ -141,3 +155,11 @@ def attribution_table(tables: Mapping[str, pd.DataFrame], what: str) -> pd.DataF
         counts = {"failures": rows["counted"], "unpredicted": rows["unpredicted"]}
         shown.append(table.assign(**counts, **{what: label}))
     return pd.concat(shown, ignore_index=True)
+
+
+def lower_table(results: Mapping[str, Mapping[str, metrics.Band]]) -> pd.DataFrame:
+    """The bands of `attribution.lower_at_decisive` as text: settings as rows, scores as columns."""
+    return pd.DataFrame(
+        {"attempts of": label} | {name: with_interval(band, 2) for name, band in bands.items()}
+        for label, bands in results.items()
+    )

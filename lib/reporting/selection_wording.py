@@ -85,7 +85,8 @@ def cashed_in_words(name: str, pair: Mapping[str, Mapping[str, metrics.Selection
         labelled = bands.pop(NEEDS_LABELS, None)
         if bands:
             best = max(bands, key=lambda other: bands[other].value)
-            text += f"; the best of {_counted(len(bands), 'other')} without labels, {best}, {bands[best].value:.2f}"
+            others = f"the best of {_counted(len(bands), 'other')} without labels"
+            text += f"; {others}, {best}, {bands[best].value:.2f}"
         if labelled:
             text += f"; the {NEEDS_LABELS}, which needs labels, {labelled.value:.2f}"
         lines.append(text)

@@ -38,3 +38,8 @@ def test_below_and_above_zero_have_colours_of_their_own():
     (red, _, blue, _), (above_red, _, above_blue, _) = image.cmap(image.norm([-0.5, 0.5]))
     assert red > blue
     assert above_blue > above_red
+
+
+def test_means_of_some_points_are_named():
+    ax = plotting.plot_identity([0, -1], [0, -0.5], means={"worse": (-1, -0.5)})
+    assert [text.get_text().strip() for text in ax.texts] == ["equal", "worse"]
