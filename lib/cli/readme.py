@@ -37,7 +37,7 @@ def add_arguments(parser):
 
 def run(arguments):
     """Write claims and findings between their marks in the pages; report what was left out."""
-    from lib.reporting import collect_claims, draw_front_page, with_claims, with_findings
+    from lib.reporting import collect_claims, make_thumbnails, with_claims, with_findings
 
     page = arguments.page
     claims, left_out = collect_claims(sorted(arguments.notebooks.glob("*.ipynb")))
@@ -45,5 +45,5 @@ def run(arguments):
         print(f"left out: {line}", file=sys.stderr)
     for path, renewed in ((page, with_claims), (arguments.readme, with_findings)):
         path.write_text(renewed(path.read_text(encoding="utf-8"), claims), encoding="utf-8")
-    pictures = draw_front_page()
+    pictures = make_thumbnails(ROOT / "figures")
     print(f"{page.name}: {len(claims)} claims; figures: {len(pictures)} pictures")

@@ -37,7 +37,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "comparison_wording": ["headline", "remarks"],
         "figures": ["overview", "save_figure"],
         "folding": ["folded"],
-        "front_page": ["draw_front_page", "make_thumbnails", "opening_picture"],
+        "front_page": ["make_thumbnails", "opening_picture"],
         "notebook_batch": ["Failure", "Result", "run_batch"],
         "notebook_claims": ["collect_claims", "with_claims", "with_findings"],
     },

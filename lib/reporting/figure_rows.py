@@ -94,6 +94,34 @@ def taxes(studies: Sequence[claims.Study], name: str, k: int) -> pd.DataFrame:
     return rows.sort_values("benchmark", key=lambda names: names.map(order), kind="stable")
 
 
+def split_outcomes(splits: Sequence[metrics.SplitTaxes]) -> dict[str, list]:
+    """What Tax_S(8) is held against: name -> a list over comparisons of arrays over splits.
+
+    splits: of `claims.split_taxes` at the budgets 32 and 8, in this order.
+    """
+    return {
+        "Tax_S(32)": [split.tax_val[:, 0] for split in splits],
+        "gain in pass^8": [split.consistency_gap[:, 1] for split in splits],
+    }
+
+
+def by_benchmark(
+    studies: Sequence[claims.Study], splits: Sequence[metrics.SplitTaxes], fewest: int = 8
+) -> dict[str, tuple[list, list]]:
+    """All studies and splits as "pooled", then those of each benchmark that has `fewest` or more."""
+    if not studies:
+        return {}
+    groups = {"pooled": (list(studies), list(splits))}
+    for benchmark in dict.fromkeys(study.comparison.benchmark for study in studies):
+        kept = [study.comparison.benchmark == benchmark for study in studies]
+        if sum(kept) >= fewest:
+            groups[benchmark] = tuple(
+                [part for part, keep in zip(parts, kept, strict=True) if keep]
+                for parts in (studies, splits)
+            )
+    return groups
+
+
 def sizes_of_pairs(studies: Sequence[claims.Study], name: str, k: int) -> pd.DataFrame:
     """The rows of `taxes` whose pair is one of the paper's and names its size, with both.
 

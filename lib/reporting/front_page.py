@@ -5,8 +5,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from lib import ROOT, claims, plotting
-from lib.reporting.figures import save_figure
+from lib import claims, plotting
+from lib.reporting import figure_titles
 
 THUMBNAILS = {
     "01": ("01_desk", (0.64, 0.0, 1.0, 1.0)),
@@ -33,40 +33,12 @@ def opening_picture(study: claims.Study) -> Figure:
     """Coverage of one comparison, large, with the numbers of the first and the last budget."""
     plotting.use_house_style()
     (comparison, tax), figure = study, plt.figure(figsize=(7.2, 3.4))
-    ax = plotting.plot_coverage(tax, ax=figure.gca())
-    base, post = tax.coverage_base.value, tax.coverage_post.value
+    ax = plotting.plot_coverage(tax, ends=True, ax=figure.gca())
     ax.set_title(
-        plotting.as_text(
-            f"{comparison.label}: at one attempt {base[0]:.0%} before post-training, "
-            f"{post[0]:.0%} after;\nat {tax.K} attempts {base[-1]:.0%} and {post[-1]:.0%}"
-        )
+        plotting.as_text(f"{comparison.label}\n{figure_titles.opening_title(tax)}"),
+        fontweight="bold",
     )
-    for arm, values in (("base", base), ("post", post)):
-        other = post if arm == "base" else base
-        for k in (1, tax.K):
-            above = values[k - 1] >= other[k - 1]
-            ax.plot(k, values[k - 1], "o", color=plotting.COLOURS[arm], clip_on=False, zorder=4)
-            ax.annotate(
-                f"{values[k - 1]:.0%}",
-                (k, values[k - 1]),
-                xytext=(6 if k == 1 else -6, 7 if above else -15),
-                textcoords="offset points",
-                ha="left" if k == 1 else "right",
-                color=plotting.COLOURS[arm],
-                fontweight="bold",
-            )
     return figure
-
-
-def draw_front_page(figures_dir: str = "figures") -> list[Path]:
-    """Draw the pictures of the README: the opening one, and a thumbnail of each notebook.
-
-    figures_dir: the folder, relative to the root, that `make reproduce` filled.  Returns the paths.
-    """
-    figure = opening_picture(opening_study())
-    save_figure(figure, "02_hero", figures_dir)
-    plt.close(figure)
-    return [ROOT / figures_dir / "02_hero.png", *make_thumbnails(ROOT / figures_dir)]
 
 
 def make_thumbnails(figures: Path, *, width: int = 200) -> list[Path]:

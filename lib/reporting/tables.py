@@ -1,11 +1,12 @@
 """Tables for people of what measured comparisons come to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from lib import claims, metrics
+from lib.claims import paper_tables
 from lib.metrics.formatting import (
     crossover_with_interval,
     decimals,
@@ -117,6 +118,49 @@ def agreement_points(
         }
         for study, split, values in zip(studies, splits, outcome, strict=True)
     )
+
+
+def settings_table(studies: Sequence[claims.Study]) -> pd.DataFrame:
+    """A row a setting, the pair without its seed: runs, how many pay, mean taxes at K."""
+    rows = pd.DataFrame(
+        {
+            "environment": comparison.benchmark,
+            "setting": comparison.pair.rpartition(" seed ")[0] or comparison.pair,
+            "pays": tax.tax_S.value[-1] > 0,
+            "Tax_A": tax.tax_A.value[-1],
+            "Tax_S": tax.tax_S.value[-1],
+        }
+        for comparison, tax in studies
+    )
+    settings = rows.groupby(["environment", "setting"], sort=False)
+    return settings.agg(
+        runs=("pays", "size"),
+        pays=("pays", "sum"),
+        mean_tax_A=("Tax_A", "mean"),
+        mean_tax_S=("Tax_S", "mean"),
+    ).round(4)
+
+
+def headline_table(
+    wanted: Mapping[str, tuple[str, str, int]], studies: Sequence[claims.Study]
+) -> pd.DataFrame:
+    """A row a headline of the paper: what it is, as printed, and what the studies give.
+
+    wanted: its id in headline_claims.csv -> label of the comparison, name of the band of its tax,
+    and budget. "not in these data" where the comparison or the budget is missing.
+    """
+    taxes = {study.comparison.label: study.tax for study in studies}
+    statements = paper_tables.table("headline_claims").set_index("id")["statement"]
+    rows = []
+    for name, (label, band, k) in wanted.items():
+        tax, here = taxes.get(label), "not in these data"
+        if tax is not None and tax.K >= k:
+            value = getattr(tax, band).at(k)
+            share = band.startswith("coverage")
+            here = f"{value.value:.1%}" if share else with_interval(value, 4 if "S" in band else 2)
+        printed = paper_tables.headline(name).printed
+        rows.append({"headline": statements[name], "paper": printed, "here": here})
+    return pd.DataFrame(rows)
 
 
 def budget_table(tax: metrics.SharpeningTax) -> pd.DataFrame:
