@@ -12,7 +12,7 @@ both arms also differ in line style.
 >>> rows = rows.assign(value=[0.10, 0.02], low=[0.05, -0.01], high=[0.15, 0.05])
 >>> ax = plotting.plot_tax(rows)
 >>> [label.get_text() for label in ax.get_yticklabels()]
-['small', 'large']
+['webshop', 'small', 'large']
 """
 
 from lib.plotting.advantage import (

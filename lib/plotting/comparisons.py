@@ -37,21 +37,23 @@ def plot_tax(rows, *, ax: Axes | None = None) -> Axes:
     that it is undefined.
     """
     ax = ax or plt.gca()
-    y, heights, names = 0.0, [], []
+    y, rows_at, names, headings = 0.0, [], [], []
     for benchmark, group in rows.groupby("benchmark", sort=False):
-        ax.text(
-            0, y, as_text(benchmark), transform=ax.get_yaxis_transform(), ha="left",
-            va="center", fontsize=8, fontweight="bold", color=GREY,
-        )  # fmt: skip
+        headings.append(len(names))
+        rows_at.append(y)
+        names.append(as_text(benchmark))
         for row in group.itertuples():
             y += 1
-            heights.append(y)
+            rows_at.append(y)
             names.append(as_text(row.pair))
             _tax_row(ax, row, y)
-        y += 1.2
+        y += 1.3
     ax.axvline(0, color=INK, linewidth=1)
-    ax.set_yticks(heights, names)
-    ax.set_ylim(y - 0.5, -0.7)
+    ax.set_yticks(rows_at, names)
+    ax.set_ylim(y - 0.7, -0.7)
+    for i, label in enumerate(ax.get_yticklabels()):  # none where another panel shows them
+        if i in headings:
+            label.set(fontweight="bold", color=GREY)
     ax.tick_params(axis="y", length=0)
     return ax
 
@@ -92,16 +94,20 @@ def plot_sizes_of_pairs(rows, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_shift(
-    rows, *, names: Sequence[str] = ("base", "post-trained"), ax: Axes | None = None
+    rows,
+    *,
+    names: Sequence[str] = ("base", "post-trained"),
+    colours: Sequence[str] = (COLOURS["base"], COLOURS["post"]),
+    ax: Axes | None = None,
 ) -> Axes:
     """A rate before and after, a row each: a hollow mark, an arrow, a filled mark, a note.
 
     rows: a DataFrame with label, before, after (shares), their ends before_low, before_high,
-    after_low, after_high (NaN for none), and note, which stands at the right.  names: what before
-    and after are called; the first row shows them.
+    after_low, after_high (NaN for none), and note, which stands above the row at the right.
+    names, colours: what before and after are called in the legend, and their colours.
     """
     ax = ax or plt.gca()
-    colours, marks = (COLOURS["base"], COLOURS["post"]), ("o", "D")
+    marks = ("o", "D")
     for y, row in enumerate(rows.to_dict("records")):
         for which, colour, mark in zip(("before", "after"), colours, marks, strict=True):
             ends = row[f"{which}_low"], row[f"{which}_high"]
@@ -115,11 +121,11 @@ def plot_shift(
             arrowprops={"arrowstyle": "-|>", "color": GREY, "linewidth": 0.8, "shrinkB": 4},
         )
         side = ax.get_yaxis_transform()
-        ax.text(1.02, y, row["note"], transform=side, va="center", fontsize=8, color=INK)
+        ax.text(1, y - 0.16, row["note"], transform=side, ha="right", va="bottom", fontsize=7.5)
     for name, colour, mark, fill in zip(names, colours, marks, ("white", colours[1]), strict=True):
         ax.plot([], [], mark, color=fill, markeredgecolor=colour, label=as_text(name))
     ax.set_yticks(range(len(rows)), map(as_text, rows["label"]))
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_ylim(len(rows) - 0.5, -0.7)
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(PercentFormatter(1))
     ax.tick_params(axis="y", length=0)
@@ -170,29 +176,44 @@ def plot_conditions(rows, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_agreement(points, *, ax: Axes | None = None, rho: float | None = None) -> Axes:
+def plot_agreement(
+    points,
+    *,
+    benchmarks: Sequence[str] | None = None,
+    rho: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Two quantities over comparisons: shades by benchmark, marks by pair, rank correlation.
 
-    points: a DataFrame with pair, benchmark, x, y, and their spreads x_sd, y_sd; rho: the Spearman
-    correlation to print. More than seven pairs all get the same mark.
+    points: a DataFrame with pair, benchmark, x, y, and their spreads x_sd, y_sd. More than seven
+    pairs all get the same mark; where a pair is called as its benchmark, one entry of the legend
+    shows both.  benchmarks: those of all panels, so that each looks the same in all; None takes
+    those of the points.  rho: the Spearman correlation to print, None prints none.
     """
     ax = ax or plt.gca()
-    benchmarks, pairs = (list(dict.fromkeys(points[name])) for name in ("benchmark", "pair"))
-    shades = shades_of(benchmarks, "grey")
-    marks = dict(zip(pairs, MARKERS, strict=False)) if len(pairs) <= len(MARKERS) else {}
+    there, pairs = (list(dict.fromkeys(points[name])) for name in ("benchmark", "pair"))
+    shades = shades_of(benchmarks or there, "grey")
+    marked = list(shades) if set(pairs) <= set(shades) else pairs
+    marks = dict(zip(marked, MARKERS, strict=False)) if len(marked) <= len(MARKERS) else {}
     spread = {"xerr": points["x_sd"], "yerr": points["y_sd"]}
     ax.errorbar(
-        points["x"], points["y"], **spread, fmt="none", ecolor=GREY, alpha=0.5, elinewidth=0.7
+        points["x"], points["y"], **spread, fmt="none", ecolor=GREY, alpha=0.35, elinewidth=0.7
     )
+    look = {"edgecolor": INK, "s": 50, "zorder": 3}
     for row in points.itertuples():
         mark, shade = marks.get(row.pair, "o"), shades[row.benchmark]
-        ax.scatter(
-            row.x, row.y, marker=mark, color=shade, edgecolor=INK, linewidth=0.6, s=50, zorder=3
-        )
-    for benchmark in benchmarks:
-        ax.fill_between([], [], color=shades[benchmark], edgecolor=INK, label=as_text(benchmark))
-    for pair, mark in marks.items():
-        ax.scatter([], [], marker=mark, color="white", edgecolor=INK, label=as_text(pair))
+        ax.scatter(row.x, row.y, marker=mark, color=shade, linewidth=0.7, **look)
+    for benchmark in there:
+        if benchmark in pairs and benchmark in marks:
+            mark, shade = marks[benchmark], shades[benchmark]
+            ax.scatter([], [], marker=mark, color=shade, label=as_text(benchmark), **look)
+        else:
+            shade = {"color": shades[benchmark], "edgecolor": INK}
+            ax.fill_between([], [], **shade, label=as_text(benchmark))
+    for pair in pairs:
+        if pair in marks and pair not in there:
+            mark = marks[pair]
+            ax.scatter([], [], marker=mark, color="white", label=as_text(pair), **look)
     ax.axhline(0, color=GREY, linewidth=0.6, zorder=0)
     ax.axvline(0, color=GREY, linewidth=0.6, zorder=0)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -1,6 +1,5 @@
 """What pictures of many comparisons draw: tables with the columns that `lib.plotting` names."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,6 +7,7 @@ import pandas as pd
 
 from lib import claims, metrics
 from lib.claims import harness_rates, paper_tables
+from lib.claims.sizes import size_of
 from lib.metrics.formatting import with_interval
 
 
@@ -80,6 +80,23 @@ def _ends(before, after) -> dict[str, float]:
     }
 
 
+def conditions_above(rates: pd.DataFrame, least: float) -> dict[str, pd.DataFrame]:
+    """Model -> rows for `plotting.plot_conditions`, for the models with some rate that high.
+
+    rates: as `lib.claims.harness_rates.rates` makes them.
+    """
+    names = [name for name in rates if name == "valid calls" or name.startswith("pass@")]
+    models = {}
+    for model, part in rates.groupby("pair", sort=False):
+        if max(band.value for name in names for band in part[name]) >= least:
+            models[model] = pd.DataFrame(
+                {"condition": row["condition"], "rate": name, **row[name]._asdict()}
+                for row in part.to_dict("records")
+                for name in names
+            )
+    return models
+
+
 def taxes(studies: Sequence[claims.Study], name: str, k: int) -> pd.DataFrame:
     """A row a comparison for `plotting.plot_tax`, by benchmark.  name: "tax_A" or "tax_S"."""
     rows = pd.DataFrame(
@@ -94,34 +111,6 @@ def taxes(studies: Sequence[claims.Study], name: str, k: int) -> pd.DataFrame:
     return rows.sort_values("benchmark", key=lambda names: names.map(order), kind="stable")
 
 
-def split_outcomes(splits: Sequence[metrics.SplitTaxes]) -> dict[str, list]:
-    """What Tax_S(8) is held against: name -> a list over comparisons of arrays over splits.
-
-    splits: of `claims.split_taxes` at the budgets 32 and 8, in this order.
-    """
-    return {
-        "Tax_S(32)": [split.tax_val[:, 0] for split in splits],
-        "gain in pass^8": [split.consistency_gap[:, 1] for split in splits],
-    }
-
-
-def by_benchmark(
-    studies: Sequence[claims.Study], splits: Sequence[metrics.SplitTaxes], fewest: int = 8
-) -> dict[str, tuple[list, list]]:
-    """All studies and splits as "pooled", then those of each benchmark that has `fewest` or more."""
-    if not studies:
-        return {}
-    groups = {"pooled": (list(studies), list(splits))}
-    for benchmark in dict.fromkeys(study.comparison.benchmark for study in studies):
-        kept = [study.comparison.benchmark == benchmark for study in studies]
-        if sum(kept) >= fewest:
-            groups[benchmark] = tuple(
-                [part for part, keep in zip(parts, kept, strict=True) if keep]
-                for parts in (studies, splits)
-            )
-    return groups
-
-
 def sizes_of_pairs(studies: Sequence[claims.Study], name: str, k: int) -> pd.DataFrame:
     """The rows of `taxes` whose pair is one of the paper's and names its size, with both.
 
@@ -132,14 +121,9 @@ def sizes_of_pairs(studies: Sequence[claims.Study], name: str, k: int) -> pd.Dat
     rows = taxes(studies, name, k)
     rows = rows.assign(
         family=rows["pair"].map(families),
-        size=[_size(pair) for pair in rows["pair"]],
+        size=[size_of(pair) for pair in rows["pair"]],
     )
     return rows.dropna(subset=["family", "size"])
-
-
-def _size(pair) -> float:
-    match = re.search(r"(\d+(?:\.\d+)?)B", pair)
-    return float(match[1]) if match else np.nan
 
 
 def ptgs_headlines() -> pd.DataFrame:

@@ -132,6 +132,20 @@ def sizes_title(rows: pd.DataFrame) -> str:
     return f"The larger of two models of a family pays more in {more} of {len(couples)} couples"
 
 
+def floor_sentence(rates: pd.DataFrame, K: int) -> str:
+    """How often the best condition of each model succeeds, and whether that is a floor.
+
+    rates: as `lib.claims.harness_rates.rates` makes them at K.
+    """
+    parts = []
+    for model, part in rates.groupby("pair", sort=False):
+        best = max(band.value for band in part[f"pass@{K}"])
+        parts.append(f"{model} solves at most {best:.1%} of the tasks in {K} attempts")
+    floor = all(band.value < 0.05 for band in rates[f"pass@{K}"])
+    verdict = ": a floor, on which conditions cannot be compared" if floor else ""
+    return f"In its best condition {'; '.join(parts)}{verdict}."
+
+
 def harness_sentence(paper: pd.DataFrame) -> str:
     """On which benchmarks of the printed table the harness helps a base, and on which not.
 

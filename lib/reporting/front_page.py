@@ -9,8 +9,8 @@ from lib import claims, plotting
 from lib.reporting import figure_titles
 
 THUMBNAILS = {
-    "01": ("01_desk", (0.64, 0.0, 1.0, 1.0)),
-    "02": ("02_hero", (0.0, 0.14, 1.0, 1.0)),
+    "01": ("01_harness", (0.0, 0.0, 0.36, 0.5)),
+    "02": ("02_hero", (0.0, 0.16, 1.0, 1.0)),
     "03": ("03_tax", (0.0, 0.0, 0.5, 1.0)),
     "04": ("04_cooling", (0.0, 0.0, 0.5, 0.9)),
     "05": ("05_deployable", (0.0, 0.0, 0.52, 1.0)),

@@ -154,7 +154,7 @@ def headline_table(
     rows = []
     for name, (label, band, k) in wanted.items():
         tax, here = taxes.get(label), "not in these data"
-        if tax is not None and tax.K >= k:
+        if tax is not None and k <= tax.K:
             value = getattr(tax, band).at(k)
             share = band.startswith("coverage")
             here = f"{value.value:.1%}" if share else with_interval(value, 4 if "S" in band else 2)

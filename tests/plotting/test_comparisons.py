@@ -1,5 +1,6 @@
 """Pictures of many comparisons show the numbers that they are given."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,8 +21,9 @@ def texts(ax):
 
 def test_a_row_of_taxes_for_each_comparison_under_its_benchmark():
     ax = plotting.plot_tax(ROWS)
-    assert len(ax.get_yticks()) == 3
-    assert {"a", "b"} <= set(texts(ax))
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names[:4] == ["a", "p", "b", "p"]
+    assert len(names) == 6
     ax.figure.canvas.draw()
 
 
@@ -58,3 +60,16 @@ def test_names_that_mean_something_to_a_plot_are_shown_as_they_are():
     ax = plotting.plot_agreement(ROWS.assign(x=[1, 2, 3], y=[3, 1, 2], x_sd=0.1, y_sd=0.1), rho=0.5)
     assert len(ax.get_legend().get_texts()) == 5
     ax.figure.canvas.draw()
+
+
+def test_an_environment_looks_the_same_in_every_panel():
+    points = ROWS.assign(x=[1, 2, 3], y=[3, 1, 2], x_sd=0.1, y_sd=0.1, pair=ROWS["benchmark"])
+    names = list(points["benchmark"])
+    everything = plotting.plot_agreement(points, benchmarks=names)
+    alone = plotting.plot_agreement(points[1:2], benchmarks=names, ax=plt.figure().gca())
+    assert [text.get_text() for text in alone.get_legend().get_texts()] == ["b"]
+    all_dots, dots = (
+        [mark for mark in ax.collections if len(mark.get_offsets()) and len(mark.get_facecolor())]
+        for ax in (everything, alone)
+    )
+    assert (dots[0].get_facecolor() == all_dots[1].get_facecolor()).all()
