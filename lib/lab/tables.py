@@ -82,6 +82,20 @@ def method_table(
     return table[["evaluated", *(name for name in table if name != "evaluated")]]
 
 
+def provenance(evaluations: pd.DataFrame, steps: pd.DataFrame, runs: Sequence[plan.Run]) -> str:
+    """How many of these runs there are, and how long they trained and were evaluated."""
+    done = of_runs(evaluations[evaluations["kind"] == "post"], runs)
+    count = len(done[results.RUN].drop_duplicates())
+    if not count:
+        return f"0 of {len(runs)} runs"
+    tasks = done.groupby([*results.RUN, "split", "temperature", "cue", "parser"]).size().min()
+    length, attempts = of_runs(steps, runs)["step"].max(), int(done["n"].min())
+    return (
+        f"{count} of {len(runs)} runs of {length} steps, each evaluated on {tasks} tasks a split, "
+        f"{attempts} attempts a task"
+    )
+
+
 def of_runs(table: pd.DataFrame, runs: Iterable[plan.Run]) -> pd.DataFrame:
     """The rows of a table with the columns of `results.RUN` that belong to these runs."""
     wanted = pd.DataFrame([run.settings() for run in runs], columns=results.RUN)
@@ -106,9 +120,7 @@ def paper_table(evaluations: pd.DataFrame, K: int = plan.ATTEMPTS) -> pd.DataFra
         here = results.select(scores, world=environment, algorithm=algorithm, sampler=method)
         rows.append(
             {
-                "world": environment,
-                "algorithm": algorithm,
-                "method": method,
+                "setting": f"{environment}, {algorithm}, {method}",
                 "pass@1 paper": f"{first / 100:.3f}",
                 "pass@1 here": mean_sd(here["pass@1"]),
                 "pass@128 paper": f"{last / 100:.3f}",
@@ -159,58 +171,6 @@ def differences(
                     band = row.iloc[0].to_dict() if len(row) else not_run
                     rows.append(band | columns | {"measure": measure})
     return pd.DataFrame(rows)
-
-
-def rates_in_words(scores: pd.DataFrame, measure: str) -> str:
-    """Whether two learning rates differ by more than methods do, over the seeds run at both."""
-    wide = scores.pivot_table(index=["sampler", "seed"], columns="rate", values=measure).dropna()
-    if wide.empty or len(wide.columns) != 2:
-        return "No method is run at two learning rates with the same seeds."
-    low, high = wide.columns
-    means = wide.groupby("sampler").mean()
-    apart = means[low] - means[high]
-    widest = (means.max() - means.min()).max()
-    return (
-        f"{measure}: at {low:g} minus at {high:g}, {apart.min():+.3f} to {apart.max():+.3f} over "
-        f"{', '.join(means.index)}; between these at one rate, {widest:.3f} at most (means of "
-        f"{len(wide) / len(means):.3g} seeds): "
-        + ("the rate decides more." if apart.abs().min() > widest else "neither decides alone.")
-    )
-
-
-def sizes_in_words(evaluations: pd.DataFrame, runs: Sequence[plan.Run], K: int) -> str:
-    """The base of each size at T = 0.5, and how many of its runs are worse from the first attempt.
-
-    A line a size of these runs, which are of one environment; held-out tasks.
-    """
-    scores, lines = of_runs(results.scores(evaluations, K=K), runs), []
-    for size, part in scores.groupby("size", sort=False):
-        bases = results.base_scores(evaluations, K=K, world=part["world"].iloc[0], size=size)
-        base = bases[bases["temperature"] == 0.5].mean(numeric_only=True)
-        lines.append(
-            f"{size}: base pass@1 {base['pass@1']:.3f}, pass@{K} {base[f'pass@{K}']:.3f}; "
-            f"{(part['crossover'] == 1).sum()} of {len(part)} runs are below it from k = 1 on."
-        )
-    return "\n".join(lines)
-
-
-def off_zero(compared: pd.DataFrame) -> str:
-    """How many intervals of `differences` lie off zero, and which, in words.
-
-    Intervals without width do not count: the same difference in each of a few seeds says nothing
-    of how seeds vary.
-    """
-    known = compared[compared["low"] < compared["high"]]
-    if known.empty:
-        return f"no interval: fewer than {metrics.FEWEST_SEEDS} seeds of two arms"
-    off = known[(known["low"] > 0) | (known["high"] < 0)]
-    summary = f"{len(off)} of {len(known)} intervals lie off zero; by chance 1 in 20 would"
-    named = [
-        f"{row.measure} {row.world} {row.algorithm} lr {row.rate:g}, {row.evaluated}, minus "
-        f"{row.against}: {with_interval(metrics.Band(row.value, row.low, row.high), 3)}"
-        for row in off.itertuples()
-    ]
-    return "\n".join([summary + (":" if named else "."), *(f"- {line}" for line in named)])
 
 
 def difference_table(compared: pd.DataFrame) -> pd.DataFrame:

@@ -9,17 +9,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
-from lib.plotting.style import COLOURS, GREY, budget_axis, fixed_ticks, intervals, not_run
+from lib.plotting.style import COLOURS, GREY, budget_axis, fixed_ticks, not_run
 
 METHODS = {
     "base": ("base", COLOURS["base"], "-", "s"),
-    "fixed": ("fixed T", COLOURS["post"], (0, (5, 1.5)), "o"),
-    "ptgs": ("PTGS", "#12806f", "-", "D"),
-    "yoked": ("yoked: as much heat", "#9a5bb0", (0, (1, 1.2)), "^"),
-    "shuffled": ("shuffled: as spread", "#c9a227", (0, (4, 1.2, 1, 1.2)), "v"),
+    "fixed": ("fixed T", "#2f7d32", (0, (5, 1.5)), "o"),
+    "ptgs": ("PTGS", "#4b1f7a", "-", "D"),
+    "yoked": ("yoked: same mean T", "#a070cf", (0, (1, 1.2)), "^"),
+    "shuffled": ("shuffled: same spread", "#cdb8e8", (0, (4, 1.2, 1, 1.2)), "v"),
 }
-"""Method -> name, colour, line style and mark, the same in all pictures; "base" is not trained.
+"""Method -> name, colour, line style and mark, the same in all pictures and of nothing else.
 
+PTGS and its controls are shades of one hue. "base" is not trained, and has the colour of a base.
 Tables name the method of a run in their column `sampler`.
 """
 
@@ -103,11 +104,14 @@ def plot_method_coverage(curves, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_seeds(scores, measure: str, *, base: float | None = None, ax: Axes | None = None) -> Axes:
+def plot_seeds(
+    scores, measure: str, *, base: float | None = None, zero: bool = False, ax: Axes | None = None
+) -> Axes:
     """A measure of each run, method by method; a seed's runs are joined, a bar is a method's mean.
 
     scores: a DataFrame with sampler, seed and `measure`, of runs that differ in nothing else.
-    base: the base's own value, drawn as a line.
+    base: the base's own value, drawn as a line with its name.  zero: draw the line of zero, for a
+    measure that is a difference from the base.
     """
     ax = ax or plt.gca()
     methods = _methods_in(scores["sampler"])
@@ -120,45 +124,50 @@ def plot_seeds(scores, measure: str, *, base: float | None = None, ax: Axes | No
         _runs(ax, [x] * len(wide), wide[method], method, zorder=3)
         colour = METHODS[method][1]
         ax.hlines(wide[method].mean(), x - 0.28, x + 0.28, color=colour, linewidth=2.2, zorder=2)
-    if base is not None:
-        ax.axhline(base, color=COLOURS["base"], linewidth=1.2)
+    right = len(methods) - 0.5
+    for level, name, colour in ((base, "base", COLOURS["base"]), (0 if zero else None, "0", GREY)):
+        if level is not None:
+            ax.axhline(level, color=colour, linewidth=1.2 if name == "base" else 0.8)
+            ax.annotate(
+                name, (right, level), (3, 0), textcoords="offset points", color=colour, va="center",
+                fontsize=8, annotation_clip=False,
+            )  # fmt: skip
     names = [method.upper() if method == "ptgs" else method for method in methods]
     ax.set_xticks(range(len(methods)), names)
-    ax.set(xlim=(-0.5, len(methods) - 0.5), ylabel=measure)
+    ax.set(xlim=(-0.5, right), ylabel=measure)
     ax.margins(y=0.12)
     return ax
 
 
-def _runs(ax, x, y, method, mark=None, **more) -> None:
+def _runs(ax, x, y, method, mark=None, *, hollow=False, **more) -> None:
     """A mark for each run of a method."""
     _, colour, _, usual = METHODS[method]
     ax.plot(
-        x, y, linestyle="", marker=mark or usual, color=colour, markeredgecolor="white",
-        markersize=7, **more,
+        x, y, linestyle="", marker=mark or usual, color="white" if hollow else colour,
+        markeredgecolor=colour if hollow else "white", markersize=7, **more,
     )  # fmt: skip
 
 
-def plot_cooling(bases, runs, K: int, *, ax: Axes | None = None) -> Axes:
-    """Coverage against accuracy: a base at several temperatures, joined, and every run as a point.
+def plot_cooling(bases, runs, measure: str, *, ax: Axes | None = None) -> Axes:
+    """A measure against accuracy: a base at several temperatures, joined, and runs as points.
 
-    bases: a DataFrame with temperature, pass@1 and pass@K, a row a temperature.  runs: one with
-    sampler, pass@1 and pass@K, a row a run, all at one temperature. A run below and left of the
+    bases: a DataFrame with temperature, pass@1 and `measure`, a row a temperature.  runs: one with
+    sampler, pass@1 and `measure`, a row a run, all at one temperature. A run below and left of the
     base's line has nothing that a lower temperature alone would not give.
     """
     ax = ax or plt.gca()
-    last = f"pass@{K}"
     if len(bases):
         path = bases.sort_values("temperature")
         _, colour, style, mark = METHODS["base"]
         ax.plot(
-            path["pass@1"], path[last], color=colour, linestyle=style, marker=mark, markersize=5
+            path["pass@1"], path[measure], color=colour, linestyle=style, marker=mark, markersize=5
         )
         for row in path.to_dict("records"):
             hottest = row["temperature"] == path["temperature"].max()
             ax.annotate(
                 f"{'T = ' if hottest else ''}{row['temperature']:g}",
-                (row["pass@1"], row[last]),
-                xytext=(7, -3) if hottest else (-3, 6),
+                (row["pass@1"], row[measure]),
+                xytext=(-3, 6),
                 textcoords="offset points",
                 ha="left" if hottest else "right",
                 fontsize=8,
@@ -166,50 +175,115 @@ def plot_cooling(bases, runs, K: int, *, ax: Axes | None = None) -> Axes:
             )
     for method in _methods_in(runs["sampler"]):
         part = runs[runs["sampler"] == method]
-        _runs(ax, part["pass@1"], part[last], method)
-    ax.set(xlabel="accuracy: pass@1", ylabel=f"coverage: {last}")
-    ax.margins(x=0.1, y=0.14)
+        _runs(ax, part["pass@1"], part[measure], method)
+    kind = "consistency" if "^" in measure else "coverage"
+    ax.set(xlabel="accuracy: pass@1", ylabel=f"{kind}: {measure}", ylim=(-0.03, 1.03))
+    ax.margins(x=0.1)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
     return ax
 
 
-def plot_differences(rows, *, ax: Axes | None = None) -> Axes:
+def plot_differences(rows, *, favours: str = "right", ax: Axes | None = None) -> Axes:
     """PTGS minus other methods, with intervals: settings as rows, the other methods as marks.
 
     rows: a DataFrame with cell (what a row is called), against (the other method), value, low and
-    high.
+    high.  favours: the side of zero that speaks for PTGS, "left" or "right".
     """
     ax = ax or plt.gca()
     if not len(rows):
         return not_run(ax)
-    intervals(rows, "cell", "against", ax)
+    cells, methods = list(dict.fromkeys(rows["cell"])), _methods_in(rows["against"])
+    for j, method in enumerate(methods):
+        part = rows[rows["against"] == method]
+        y = [cells.index(cell) + 0.22 * (j - (len(methods) - 1) / 2) for cell in part["cell"]]
+        ax.hlines(y, part["low"], part["high"], color=METHODS[method][1], linewidth=2)
+        _runs(ax, part["value"], y, method, zorder=3)
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.get_legend().set_title("PTGS minus", prop={"size": 8})
+    ax.set_yticks(range(len(cells)), cells)
+    ax.set_ylim(len(cells) - 0.5, -0.8)
+    ax.tick_params(axis="y", length=0)
+    where, words = (0.99, "favours PTGS →") if favours == "right" else (0.01, "← favours PTGS")
+    ax.text(
+        where, 0.99, words, transform=ax.transAxes, ha=favours, va="top", fontsize=8, color=GREY
+    )
+    return ax
+
+
+def plot_rates(scores, measure: str, *, ax: Axes | None = None) -> Axes:
+    """A measure of each run at several learning rates: runs as marks, means of a method joined.
+
+    scores: a DataFrame with sampler, seed, rate and `measure`, of runs that differ in nothing else.
+    """
+    ax = ax or plt.gca()
+    if not len(scores):
+        return not_run(ax)
+    rates, methods = sorted(scores["rate"].unique()), _methods_in(scores["sampler"])
+    for j, method in enumerate(methods):
+        part = scores[scores["sampler"] == method]
+        shift = 0.06 * (j - (len(methods) - 1) / 2)
+        means = part.groupby("rate")[measure].mean()
+        x = [rates.index(rate) + shift for rate in part["rate"]]
+        _runs(ax, x, part[measure], method, alpha=0.8)
+        x = [rates.index(rate) + shift for rate in means.index]
+        ax.plot(x, means, color=METHODS[method][1], linestyle=METHODS[method][2])
+    ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
+    ax.set(xlim=(-0.4, len(rates) - 0.6), xlabel="learning rate", ylabel=measure)
     return ax
 
 
 def plot_sizes(scores, measure: str, *, top: float = np.inf, ax: Axes | None = None) -> Axes:
     """A measure of each run against the model's parameters; the line joins medians over seeds.
 
-    scores: a DataFrame with size, such as "0.25M", and `measure`, of one method.  top: where an
-    infinite value is drawn, as an arrow.
+    scores: a DataFrame with size, such as "0.25M", `measure` and crossover, of one method. Runs
+    whose crossover is 1 are hollow: they are below their base from the first attempt on, so nothing
+    overtakes them. As crossovers they stand in a strip of their own, and a size that has such runs
+    is not on the line.  top: where an infinite value is drawn, as an arrow.
     """
     ax = ax or plt.gca()
     if not len(scores):
         return not_run(ax)
     table = scores.assign(parameters=[1e6 * float(size.rstrip("M")) for size in scores["size"]])
-    table["drawn"] = table[measure].clip(upper=top)
-    medians = table.groupby("parameters")["drawn"].median()
+    table["drawn"], table["below"] = table[measure].clip(upper=top), table["crossover"] == 1
+    crossing = measure == "crossover"
+    line = table.groupby("parameters").filter(lambda part: not part["below"].any() or not crossing)
+    medians = line.groupby("parameters")["drawn"].median()
     ax.plot(medians.index, medians, color=METHODS["fixed"][1], linewidth=1)
-    for beyond, part in table.groupby(table[measure] > top):
-        _runs(ax, part["parameters"], part["drawn"], "fixed", "^" if beyond else "o")
+    for (beyond, below), part in table.groupby([table[measure] > top, "below"]):
+        x, y = part["parameters"], part["drawn"]
+        if crossing and below:
+            x, y = _side_by_side(x), [0] * len(part)
+        _runs(ax, x, y, "fixed", "^" if beyond else "o", hollow=below, clip_on=False)
+    if crossing:
+        _strip_of_no_overtaking(ax, table)
+    else:
+        ax.axhline(0, color=GREY, linewidth=0.8)
+    counts = sorted(table["parameters"].unique())
     ax.set_xscale("log")
-    ax.set_xlim(medians.index.min() / 1.6, medians.index.max() * 1.6)
-    counts = list(medians.index)
+    ax.set_xlim(counts[0] / 1.6, counts[-1] * 1.6)
     fixed_ticks(ax.xaxis, counts, [f"{count / 1e6:g} M" for count in counts])
-    ax.set(xlabel="parameters; line: medians", ylabel=measure)
+    ax.set(xlabel="parameters", ylabel=measure)
     return ax
+
+
+def _side_by_side(x) -> list[float]:
+    """Equal places on a log axis, spread a little so that marks do not cover each other."""
+    seen: dict[float, int] = {}
+    places = []
+    for value in x:
+        seen[value] = seen.get(value, -1) + 1
+        places.append(value * 1.16 ** seen[value])
+    return places
+
+
+def _strip_of_no_overtaking(ax, table) -> None:
+    ax.axhspan(-0.8, 0.8, color=GREY, alpha=0.12, linewidth=0)
+    words = "below the base from the start: no overtaking"
+    ax.text(0.02, 0, words, transform=ax.get_yaxis_transform(), va="center", fontsize=7, color=GREY)
+    highest = table.loc[~table["below"], "drawn"].max()
+    highest = 4 if np.isnan(highest) else max(highest, 4)
+    ax.set_ylim(-0.8, 1.08 * highest)
+    fixed_ticks(ax.yaxis, [k for k in 2 ** np.arange(1, 12) if k <= highest])
 
 
 def plot_pilots(pilots, *, ax: Axes | None = None) -> Axes:
@@ -221,7 +295,7 @@ def plot_pilots(pilots, *, ax: Axes | None = None) -> Axes:
     ax = ax or plt.gca()
     if not len(pilots):
         return not_run(ax)
-    names = {"fixed": "fixed T", "matched": "fixed at PTGS's mean", "ptgs": "PTGS from pilots"}
+    names = {"fixed": "fixed T", "matched": "same mean T for all", "ptgs": "PTGS from pilots"}
     for method, name in names.items():
         wide = pilots[pilots["method"] == method].pivot(
             index="total", columns="seed", values="coverage"

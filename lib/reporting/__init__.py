@@ -23,6 +23,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "figure_titles",
         "figures",
         "harness_tables",
+        "method_wording",
         "notebook_parameters",
         "prediction",
         "selection_tables",

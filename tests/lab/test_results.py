@@ -226,36 +226,17 @@ def test_differences_name_what_is_primary_and_what_was_not_run():
     assert table["pass@8"].iloc[0] == "0.500 [0.500, 0.500]"
 
 
-def test_rates_are_set_against_methods():
-    slow = SCORES.assign(rate=1e-4, **{"pass@1": SCORES["pass@1"] - 0.1})
-    said = tables.rates_in_words(pd.concat([SCORES, slow]), "pass@1")
-    assert "at 0.0001 minus at 0.0003, -0.100 to -0.100 over fixed, ptgs, yoked;" in said
-    assert "0.250 at most (means of 3 seeds): neither decides alone." in said
-    assert "No method is run at two" in tables.rates_in_words(SCORES, "pass@1")
-
-
-def test_runs_below_their_base_from_the_first_attempt_are_counted():
-    said = tables.sizes_in_words(TABLE, lab_runs.runs(), 8)
-    assert said.startswith("0.25M: base pass@1 0.")
-    assert said.endswith(" runs are below it from k = 1 on.")
-
-
-def test_intervals_off_zero_are_counted_and_named():
-    found = tables.differences(TABLE, lab_runs.runs(), 8)
-    wide = found.assign(low=found["value"] - 0.1, high=found["value"] + 0.1)
-    said = tables.off_zero(wide[wide["against"] == "fixed"])
-    assert "- pass@8 sokoban grpo lr 0.0003, held-out tasks, T = 0.5, minus fixed: 0.500" in said
-    assert "no interval" in tables.off_zero(found)  # all seeds differ alike
-    assert "fewer than 3 seeds" in tables.off_zero(found[:0])
-    none = tables.off_zero(found.assign(low=-1.0, high=1.0))
-    assert none == f"0 of {len(found)} intervals lie off zero; by chance 1 in 20 would."
+def test_provenance_counts_runs_steps_and_attempts():
+    text = tables.provenance(TABLE, lab_runs.steps(), lab_runs.runs())
+    assert text == "9 of 9 runs of 30 steps, each evaluated on 2 tasks a split, 8 attempts a task"
+    assert tables.provenance(TABLE[:0], lab_runs.steps(), lab_runs.runs()) == "0 of 9 runs"
 
 
 def test_the_paper_stands_beside_every_row_it_prints():
-    table = tables.paper_table(TABLE, 8).set_index(["world", "algorithm", "method"])
-    assert table.loc[("sokoban", "grpo", "ptgs"), "pass@128 paper"] == "0.725"
-    assert table.loc[("sokoban", "grpo", "ptgs"), "pass@8 here"] == "1.000 ± 0.000"
-    assert table.loc[("frozenlake", "ppo", "ptgs"), "seeds"] == "not run yet"
+    table = tables.paper_table(TABLE, 8).set_index("setting")
+    assert table.loc["sokoban, grpo, ptgs", "pass@128 paper"] == "0.725"
+    assert table.loc["sokoban, grpo, ptgs", "pass@8 here"] == "1.000 ± 0.000"
+    assert table.loc["frozenlake, ppo, ptgs", "seeds"] == "not run yet"
 
 
 def test_pilots_are_shown_by_their_totals():
