@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=[
         "attribution",
+        "batches",
         "claims",
         "comparisons",
         "evaluation",

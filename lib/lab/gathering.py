@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from lib.lab.evaluation import write_table
+from lib.lab.batches import write_table
 from lib.lab.plan import LAB, Plan
 from lib.lab.results import RUN
 from lib.lab.work import Base, Lake, Pilots, Scores, Work

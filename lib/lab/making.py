@@ -16,7 +16,8 @@ import torch
 
 from lib.generation import load
 from lib.lab import fading_lake, plan, scores
-from lib.lab.evaluation import evaluate, in_batches, open_policy, write_table
+from lib.lab.batches import in_batches, write_table
+from lib.lab.evaluation import evaluate, open_policy
 from lib.lab.pilots import compare
 from lib.lab.plan import LAB, Plan
 from lib.lab.work import Base, Lake, Pilots, Run, Scores, Work

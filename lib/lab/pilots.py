@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from lib.envs import Environment
-from lib.lab.evaluation import evaluate, in_batches, solved
+from lib.lab.batches import in_batches
+from lib.lab.evaluation import evaluate, solved
 from lib.lab.plan import LAB
 from lib.ptgs import from_pilots
 from lib.rollouts.policies import LocalPolicy

@@ -169,7 +169,7 @@ def run(
     from lib.advantage import read_stored, references, score_trajectory, token_scores
     from lib.generation import load
     from lib.lab import reward_model
-    from lib.lab.evaluation import in_batches
+    from lib.lab.batches import in_batches
 
     environment = plan.environment(scores.environment, "test", lab.tasks)
     ours, tokenizer = load(policy)

@@ -5,13 +5,11 @@ import os
 import runpy
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
-import pytest
 import torch
 
 from lib import ROOT
-from lib.lab import evaluation, plan, results, runner
+from lib.lab import plan, results, runner
 from lib.lab.gathering import gather
 from lib.lab.plan import Plan
 from lib.lab.work import Base, Pilots, Run, Scores, with_needs
@@ -179,33 +177,3 @@ def test_a_worker_waits_for_what_others_do_and_says_what_it_did(tmp_path, monkey
 def test_a_worker_stops_where_it_must_not_go_on(tmp_path):
     runner.do_all([RUN], in_folder(tmp_path), go_on=lambda: False)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_batch_of_tasks_is_measured_once(tmp_path):
-    measured = []
-
-    def measure(batch):
-        measured.append(batch)
-        if batch == ["t8"] and len(measured) < 3:
-            raise KeyboardInterrupt
-        return pd.DataFrame({"task": batch})
-
-    tasks = [f"t{number}" for number in range(9)]
-    with pytest.raises(KeyboardInterrupt):
-        evaluation.in_batches(tmp_path / "table.parquet", tasks, measure)
-    for _ in range(2):
-        table = evaluation.in_batches(tmp_path / "table.parquet", tasks, measure)
-        assert list(table["task"]) == tasks
-    assert measured == [tasks[:8], ["t8"], ["t8"]]
-    assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
-
-
-def test_attempts_that_begin_alike_are_written_in_few_bytes_and_come_back(tmp_path):
-    row = np.random.default_rng(0).normal(size=200).astype(np.float32)
-    table = pd.DataFrame({"task": "t", "policy": [row[: 50 + i % 100] for i in range(400)]})
-    evaluation.write_table(table, tmp_path / "table.parquet")
-    back = pd.read_parquet(tmp_path / "table.parquet")
-    pd.testing.assert_frame_equal(back, table, check_dtype=False)
-    assert back["policy"][0].dtype == np.float32
-    raw = sum(row.nbytes for row in table["policy"])
-    assert (tmp_path / "table.parquet").stat().st_size < raw / 40
