@@ -77,7 +77,9 @@ def crossover_title(tax: metrics.SharpeningTax) -> str:
         span = ""
     else:
         low, high = (f"{k:.0f}" if np.isfinite(k) else "none" for k in crossover[1:3])
-        span = f" [95 %: {low} to {high}]"
+        span = f" [95 %: {low} to {high}]".replace(" ", "\N{NO-BREAK SPACE}").replace(
+            "\N{NO-BREAK SPACE}", " ", 1
+        )  # a title breaks its line before the interval, not within
     return f"The base is ahead from {crossover.value:.0f} attempts on{span}"
 
 

@@ -28,7 +28,10 @@ def moved_tasks(comparison: outcomes.Comparison) -> dict[str, pd.DataFrame]:
     columns = ["task", "base", "post", "chance"]
     base, post = comparison.base, comparison.post
     if base.names is None or post.names is None:
-        return {kind: pd.DataFrame(columns=columns) for kind in ("lost", "gained")}
+        return {
+            kind: pd.DataFrame(columns=columns).astype({"chance": float})
+            for kind in ("lost", "gained")
+        }
     moved = {}
     for kind, winner, loser in (("lost", base, post), ("gained", post, base)):
         chosen = np.flatnonzero((np.asarray(winner.c) > 0) & (np.asarray(loser.c) == 0))
@@ -40,7 +43,7 @@ def moved_tasks(comparison: outcomes.Comparison) -> dict[str, pd.DataFrame]:
         moved[kind] = pd.DataFrame(
             [(name, _of(base, i), _of(post, i), float(p)) for p, _, name, i in rows],
             columns=columns,
-        )
+        ).astype({"chance": float})
     return moved
 
 
@@ -116,7 +119,7 @@ def _tasks_to_read(studies) -> list[str]:
         rarest = float((successes / attempts).min())
         more = int(np.ceil(np.log(CLEAR) / np.log1p(-rarest))) if rarest < 1 else 1
         return [
-            f"No task is lost beyond chance. Repeat those that may be, {names}: without a success "
+            f"No single task is lost beyond chance. Repeat those that may be, {names}: without a success "
             f"in about {_up(max(more, 1))} attempts each would be lost beyond chance."
         ]
     return [
