@@ -189,7 +189,8 @@ def states_in_words(by_state: np.ndarray) -> str:
     by_state: as `by_state` makes it.
     """
     known = by_state[~np.isnan(by_state)]
-    return f"Log ratio and advantage correlate positively in {(known > 0).sum()} of {len(known)} states"
+    positive = (known > 0).sum()
+    return f"Log ratio and advantage correlate positively in {positive} of {len(known)} states"
 
 
 def by_state(trained: pd.DataFrame, lake: fading_lake.FadingLake, step: int) -> np.ndarray:

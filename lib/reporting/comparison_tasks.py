@@ -119,8 +119,8 @@ def _tasks_to_read(studies) -> list[str]:
         rarest = float((successes / attempts).min())
         more = int(np.ceil(np.log(CLEAR) / np.log1p(-rarest))) if rarest < 1 else 1
         return [
-            f"No single task is lost beyond chance. Repeat those that may be, {names}: without a success "
-            f"in about {_up(max(more, 1))} attempts each would be lost beyond chance."
+            f"No single task is lost beyond chance. Repeat those that may be, {names}: without a "
+            f"success in about {_up(max(more, 1))} attempts each would be lost beyond chance."
         ]
     return [
         f"Read the post-trained model's attempts at the tasks lost most clearly: {names}. A wrong "
@@ -183,7 +183,8 @@ def _need(study, k) -> str:
         )
     attempts = _attempts_needed(comparison) if k == 1 else None
     more = f"about {attempts} attempts at each task, or " if attempts else ""
-    return f"To settle {what}: {more}about {_up(tasks * max(factor, 1.05))} tasks like these (now {tasks})."
+    needed = _up(tasks * max(factor, 1.05))
+    return f"To settle {what}: {more}about {needed} tasks like these (now {tasks})."
 
 
 def _attempts_needed(comparison) -> int | None:
