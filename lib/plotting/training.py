@@ -167,7 +167,7 @@ def plot_cooling(bases, runs, measure: str, *, ax: Axes | None = None) -> Axes:
             ax.annotate(
                 f"{'T = ' if hottest else ''}{row['temperature']:g}",
                 (row["pass@1"], row[measure]),
-                xytext=(-4, -14) if hottest else (-3, 6),
+                xytext=(-4, -14) if hottest and row[measure] > 0.2 else (-3, 6),
                 textcoords="offset points",
                 ha="left" if hottest else "right",
                 fontsize=8,
@@ -177,7 +177,7 @@ def plot_cooling(bases, runs, measure: str, *, ax: Axes | None = None) -> Axes:
         part = runs[runs["sampler"] == method]
         _runs(ax, part["pass@1"], part[measure], method)
     kind = "consistency" if "^" in measure else "coverage"
-    ax.set(xlabel="accuracy: pass@1", ylabel=f"{kind}: {measure}", ylim=(-0.08, 1.05))
+    ax.set(xlabel="accuracy: pass@1", ylabel=f"{kind}: {measure}", ylim=(-0.03, 1.05))
     ax.margins(x=0.1)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
