@@ -112,6 +112,26 @@ def verdict(low: float, high: float, bound: float) -> str:
     return {1: "holds", -1: "contradicted", 0: "undecided"}[side(low, high, bound)]
 
 
+def rank_claim(statement: str, ranks, printed: str, why: str, brief: str, case: str = "") -> Claim:
+    """The claim that a rank correlation is positive.
+
+    ranks: its `rho`, `low` and `high`, see `lib.claims.studies.Agreement`.  case: which studies.
+    """
+    return Claim(
+        statement=f"{statement}: {case}" if case else statement,
+        value=ranks.rho,
+        low=ranks.low,
+        high=ranks.high,
+        published=printed,
+        verdict=verdict(ranks.low, ranks.high, 0),
+        why=why,
+        question="prediction",
+        case=case,
+        lead="predicts" in statement,
+        brief=brief,
+    )
+
+
 def not_tested(
     statement: str,
     printed: str,

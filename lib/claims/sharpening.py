@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from lib import metrics
 from lib.claims import paper_tables
-from lib.claims.claim import Claim, ClaimTable, not_tested, verdict
+from lib.claims.claim import Claim, ClaimTable, not_tested, rank_claim, verdict
 from lib.claims.sizes import larger_cross_earlier, tax_by_size
 from lib.claims.studies import ESTIMATION_ROLLOUTS, FEWEST_PAIRS, Study, agreement, split_taxes
 from lib.metrics import MARGIN, bootstrap
@@ -222,15 +222,5 @@ def _rank_claim(
         why += f"; fewer than {FEWEST_PAIRS} pairs give no interval"
         if not np.isnan(ranks.least):
             why += f", leaving one pair out gives {ranks.least:.2f} to {ranks.most:.2f}"
-    return Claim(
-        statement=f"{statement} (Spearman)",
-        value=ranks.rho,
-        low=ranks.low,
-        high=ranks.high,
-        published=printed,
-        verdict=verdict(ranks.low, ranks.high, 0),
-        why=why,
-        question="prediction",
-        lead="predicts" in statement,
-        brief=f"rho over {len(studies)} comparisons",
-    )
+    brief = f"rho over {len(studies)} comparisons"
+    return rank_claim(f"{statement} (Spearman)", ranks, printed, why, brief)

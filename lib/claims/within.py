@@ -12,9 +12,11 @@ import numpy as np
 
 from lib import metrics
 from lib.claims import paper_tables
-from lib.claims.claim import Claim, not_tested, verdict
+from lib.claims.claim import Claim, not_tested, rank_claim, verdict
 from lib.claims.studies import ESTIMATION_ROLLOUTS, FEWEST_PAIRS, Study, agreement, split_taxes
 from lib.metrics import MARGIN
+
+BRIEF = "in the lab, rho"
 
 Grouped = Mapping[str, Sequence[Study]]
 """Name of an environment -> the comparisons in it, whose pairs are runs."""
@@ -96,7 +98,7 @@ def rank_claims(
         why = f"{len(studies)} runs of {len(groups)} environments from {bases} bases{few}"
         if not np.isnan(ranks.least):
             why += f"; leaving a base out gives {ranks.least:.2f} to {ranks.most:.2f}"
-        claims.append(_rank_claim(statement, "pooled", ranks, printed, why))
+        claims.append(rank_claim(statement, ranks, printed, why, BRIEF, "pooled"))
         spread = float(np.std(np.mean(outcome, axis=1)))
         places = np.cumsum([0, *map(len, groups.values())])
         for (environment, part), start in zip(groups.items(), places, strict=False):
@@ -104,24 +106,9 @@ def rank_claims(
                 rows = slice(start, start + len(part))
                 there = agreement(part, splits[rows], outcome[rows], seed=seed)
                 why = _why_within(part, pooled[rows], splits[rows], outcome[rows], spread)
-                claims.append(_rank_claim(statement, f"within {environment}", there, printed, why))
+                case = f"within {environment}"
+                claims.append(rank_claim(statement, there, printed, why, BRIEF, case))
     return claims
-
-
-def _rank_claim(statement, case, ranks, printed, why) -> Claim:
-    return Claim(
-        statement=f"{statement}: {case}",
-        value=ranks.rho,
-        low=ranks.low,
-        high=ranks.high,
-        published=printed,
-        verdict=verdict(ranks.low, ranks.high, 0),
-        why=why,
-        question="prediction",
-        case=case,
-        lead="predicts" in statement,
-        brief="in the lab, rho",
-    )
 
 
 def _why_within(part, pooled, splits, outcome, spread) -> str:

@@ -12,27 +12,13 @@ SUMMARY = "Renew the claims page and README.md from the notebooks' saved outputs
 
 
 def add_arguments(parser):
-    parser.add_argument(
-        "--page",
-        type=Path,
-        default=ROOT / "notebooks" / "guides" / "claims.md",
-        metavar="FILE",
-        help="page that holds the table of claims (default: notebooks/guides/claims.md)",
-    )
-    parser.add_argument(
-        "--readme",
-        type=Path,
-        default=ROOT / "README.md",
-        metavar="FILE",
-        help="page that holds the table of findings (default: README.md)",
-    )
-    parser.add_argument(
-        "--notebooks",
-        type=Path,
-        default=ROOT / "notebooks",
-        metavar="DIR",
-        help="folder of the notebooks (default: notebooks)",
-    )
+    for option, place, kind, holds in (
+        ("--page", "notebooks/guides/claims.md", "FILE", "page that holds the table of claims"),
+        ("--readme", "README.md", "FILE", "page that holds the table of findings"),
+        ("--notebooks", "notebooks", "DIR", "folder of the notebooks"),
+    ):
+        text = f"{holds} (default: {place})"
+        parser.add_argument(option, type=Path, default=ROOT / place, metavar=kind, help=text)
 
 
 def run(arguments):

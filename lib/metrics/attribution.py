@@ -88,9 +88,9 @@ def attribution_lead(
     other: Sequence[Prediction],
     actual: Sequence[int | str],
     *,
-    tasks: ArrayLike | None = None,
-    n_boot: int = 1000,
-    rng: int | np.random.Generator = 0,
+    tasks=None,
+    n_boot=1000,
+    rng=0,
 ) -> Band:
     """Step accuracy minus that of other predictions, over trajectories for which both have a step.
 

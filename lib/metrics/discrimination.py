@@ -17,13 +17,7 @@ _AT_ONCE = 2**20  # weights of resamples held in memory at once
 
 
 def auroc_band(
-    scores: ArrayLike,
-    passed: ArrayLike,
-    tasks: ArrayLike,
-    *,
-    strata: ArrayLike | None = None,
-    n_boot: int = 1000,
-    rng: int | np.random.Generator = 0,
+    scores: ArrayLike, passed: ArrayLike, tasks: ArrayLike, *, strata=None, n_boot=1000, rng=0
 ) -> Band:
     """The chance that a success scores above a failure of the same stratum; ties count half.
 
@@ -82,9 +76,9 @@ def auroc_replicates(
     passed: ArrayLike,
     tasks: ArrayLike,
     *,
-    strata: ArrayLike | None = None,
-    n_boot: int = 1000,
-    rng: int | np.random.Generator = 0,
+    strata=None,
+    n_boot=1000,
+    rng=0,
 ) -> NDArray[np.float64]:
     """AUROC as observed, then of each resample of tasks: [1 + n_boot], NaN where undefined.
 
@@ -131,13 +125,7 @@ def _pairs(scores, passed, number, tasks, strata):
 
 
 def spearman_band(
-    x: ArrayLike,
-    y: ArrayLike,
-    tasks: ArrayLike,
-    *,
-    strata: ArrayLike | None = None,
-    n_boot: int = 1000,
-    rng: int | np.random.Generator = 0,
+    x: ArrayLike, y: ArrayLike, tasks: ArrayLike, *, strata=None, n_boot=1000, rng=0
 ) -> Band:
     """Spearman correlation of x and y, such as a score and success, and its interval.
 

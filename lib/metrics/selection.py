@@ -85,13 +85,7 @@ class Selection:
 
 
 def selection(
-    scores: ArrayLike,
-    passed: ArrayLike,
-    tasks: ArrayLike,
-    ks: ArrayLike,
-    *,
-    n_boot: int = 1000,
-    rng: int | np.random.Generator = 0,
+    scores: ArrayLike, passed: ArrayLike, tasks: ArrayLike, ks: ArrayLike, *, n_boot=1000, rng=0
 ) -> Selection:
     """`best_of_k` over tasks, with 95 % intervals that resample tasks with all their attempts.
 
