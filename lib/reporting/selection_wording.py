@@ -133,7 +133,8 @@ def leads_title(rows: pd.DataFrame, compared: str) -> str:
     return (
         f"AUROC ({compared}): progress advantage is ahead in {ahead} of {len(rows)} comparisons "
         f"with a baseline, behind in {behind};\n"
-        f"ahead of every baseline in {int((every > 0).sum())} of {_counted(len(every), 'setting')}"
+        f"ahead of all {rows['selector'].nunique()} baselines in {int((every > 0).sum())} of "
+        f"{_counted(len(every), 'setting')}"
     )
 
 

@@ -75,7 +75,7 @@ def leads(low, high):
 def test_leads_are_counted_on_both_sides_and_over_all_baselines():
     title = wording.leads_title(leads([0.1, -0.3], [0.2, -0.1]), "pooled")
     assert "is ahead in 1 of 2 comparisons with a baseline, behind in 1;" in title
-    assert title.endswith("ahead of every baseline in 0 of 1 setting")
+    assert title.endswith("ahead of all 2 baselines in 0 of 1 setting")
     assert wording.leads_title(leads(0.1, 0.2), "pooled").endswith("in 1 of 1 setting")
 
 
