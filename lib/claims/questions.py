@@ -99,7 +99,9 @@ def _word(rows) -> str:
         words = {HOLDS: "Yes", CONTRADICTED: "No", NO_INTERVAL: "Too few to say"}
         return words.get(*seen, "Not decided")
     if {HOLDS, CONTRADICTED} <= seen:
-        return "It depends"
+        verdicts = [row["verdict"] for row in rows]
+        more_against = verdicts.count(CONTRADICTED) > 2 * verdicts.count(HOLDS)
+        return "Mostly no" if more_against else "It depends"
     if HOLDS in seen:
         return "In part"
     return "In part contradicted" if CONTRADICTED in seen else "Not decided"

@@ -54,7 +54,7 @@ def _crossover_claim(pair, studies) -> Claim:
     note = f"worse from the start, nothing to overtake: {_listed(worse)}" if worse else ""
     cases = [tax for _, tax in studies if tax.crossover.value > 1]
     about = {"question": "crossover", "case": pair, "lead": not pair}
-    about["brief"] = f"the base leads at {K} attempts in"
+    about["brief"] = f"the base overtakes within {K} attempts in"
     if not cases:
         return not_tested(statement, "shown as a figure", note, **about)
     finite = [k for k in crossings.values() if 1 < k < np.inf]

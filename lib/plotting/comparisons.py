@@ -103,7 +103,7 @@ def plot_shift(
     """A rate before and after, a row each: a hollow mark, an arrow, a filled mark, a note.
 
     rows: a DataFrame with label, before, after (shares), their ends before_low, before_high,
-    after_low, after_high (NaN for none), and note, which stands above the row at the right.
+    after_low, after_high (NaN for none), and note, which stands at the right of the row.
     names, colours: what before and after are called in the legend, and their colours.
     """
     ax = ax or plt.gca()
@@ -121,7 +121,7 @@ def plot_shift(
             arrowprops={"arrowstyle": "-|>", "color": GREY, "linewidth": 0.8, "shrinkB": 4},
         )
         side = ax.get_yaxis_transform()
-        ax.text(1, y - 0.16, row["note"], transform=side, ha="right", va="bottom", fontsize=7.5)
+        ax.text(1.02, y, row["note"], transform=side, ha="left", va="center", fontsize=7.5)
     for name, colour, mark, fill in zip(names, colours, marks, ("white", colours[1]), strict=True):
         ax.plot([], [], mark, color=fill, markeredgecolor=colour, label=as_text(name))
     ax.set_yticks(range(len(rows)), map(as_text, rows["label"]))

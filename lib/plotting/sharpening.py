@@ -141,7 +141,7 @@ def plot_success_rates(base, post, *, ax: Axes | None = None, bins: int = 8) -> 
     highest = max(bar.get_height() for bar in ax.patches)
     ax.set_ylim(0, max(1.18 * highest, ax.get_ylim()[1]))  # no bar reaches the text above
     ax.text(
-        0.5, 0.98, summary, transform=ax.transAxes, ha="center", va="top", fontsize=8, color=GREY
+        0.99, 0.98, summary, transform=ax.transAxes, ha="right", va="top", fontsize=7, color=GREY
     )
     ax.set_xlabel("successes among the rollouts of a task")
     ax.set_ylabel("share of tasks")

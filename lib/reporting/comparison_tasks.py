@@ -13,6 +13,8 @@ from lib.reporting.comparison_answer import one_pair
 
 CLEAR = 0.05
 """A task counts as lost beyond chance below this probability."""
+MOST_REPEATS = 128
+"""More attempts at one task than this are not proposed."""
 OUT_OF_REACH = 20
 """A difference that takes more than this many times the data counts as too small to settle."""
 
@@ -115,17 +117,31 @@ def _tasks_to_read(studies) -> list[str]:
         for row in rows.itertuples()
     )
     if clear.empty:
-        successes, attempts = (rows["base"].str.split("/").str[i].astype(int) for i in (0, 1))
-        rarest = float((successes / attempts).min())
-        more = int(np.ceil(np.log(CLEAR) / np.log1p(-rarest))) if rarest < 1 else 1
+        needed = max(_attempts_to_be_clear(*map(int, base.split("/"))) for base in rows["base"])
+        if needed > MOST_REPEATS:
+            return [
+                f"No single task is lost beyond chance. Repeat those that may be, {names}, in both "
+                "arms: the base succeeds too seldom there for its loss to show."
+            ]
         return [
-            f"No single task is lost beyond chance. Repeat those that may be, {names}: without a "
-            f"success in about {_up(max(more, 1))} attempts each would be lost beyond chance."
+            f"No single task is lost beyond chance. Repeat those that may be, {names}, with the "
+            f"post-trained model: without a success in {needed} attempts in all, each would be "
+            "lost beyond chance."
         ]
     return [
         f"Read the post-trained model's attempts at the tasks lost most clearly: {names}. A wrong "
         "format, a refusal or a limit looks like a lost ability here."
     ]
+
+
+def _attempts_to_be_clear(successes: int, attempts: int) -> int:
+    """Attempts without a success, of the other arm, that make a task lost beyond chance.
+
+    The chance is that of `moved_tasks`. One more than `MOST_REPEATS` where even those do not.
+    """
+    others = np.arange(1, MOST_REPEATS + 1)
+    clear = hypergeom.pmf(0, attempts + others, successes, others) < CLEAR
+    return int(others[clear][0]) if clear.any() else MOST_REPEATS + 1
 
 
 def _what_settles(studies) -> list[str]:

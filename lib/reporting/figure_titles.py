@@ -11,19 +11,25 @@ from lib.metrics.formatting import number, side
 
 
 def opening_title(tax: metrics.SharpeningTax) -> str:
-    """Who solves more at the first and at the last budget, with both shares."""
-    first = _ahead(tax.coverage_base.value[0], tax.coverage_post.value[0])
+    """Who solves more at the first and at the last budget, with both shares.
+
+    A lead whose interval reaches over 0 is called within chance.
+    """
+    first = _ahead(tax, 0)
     if tax.K == 1:
         return f"With one attempt {first}"
-    last = _ahead(tax.coverage_base.value[-1], tax.coverage_post.value[-1])
+    last = _ahead(tax, -1)
     return f"With one attempt {first};\nwith {tax.K} attempts {last}"
 
 
-def _ahead(base, post) -> str:
+def _ahead(tax, at: int) -> str:
+    base, post = tax.coverage_base.value[at], tax.coverage_post.value[at]
     if abs(base - post) <= MARGIN:
         return f"both solve {base:.0%}"
     ahead = "the base" if base > post else "the post-trained model"
-    return f"{ahead} is ahead, {max(base, post):.0%} to {min(base, post):.0%}"
+    _, low, high = tax.gap.at(1 if at == 0 else tax.K)
+    chance = " (within chance)" if not np.isnan(low) and side(low, high) == 0 else ""
+    return f"{ahead} is ahead, {max(base, post):.0%} to {min(base, post):.0%}{chance}"
 
 
 def crossover_title(tax: metrics.SharpeningTax) -> str:

@@ -1,12 +1,13 @@
 """Tasks lost and gained, and what to do next."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 
 from lib import ROOT, metrics, outcomes, reporting
-from lib.reporting import lost_by_chance, moved_tasks, next_steps
+from lib.reporting import comparison_tasks, lost_by_chance, moved_tasks, next_steps
 from tests.reporting.test_comparison_answer import CASES, study
 
 EXAMPLES = ROOT / "data" / "examples"
@@ -72,3 +73,17 @@ def test_many_benchmarks_are_folded_below_a_table(tmp_path):
     text = reporting.compare(*files, out=tmp_path / "out").read_text()
     assert text.count('<details class="comparison"') == 8
     assert text.count('src="data:image/svg+xml;base64,') == 1 + 3 * 3
+
+
+@pytest.mark.parametrize(("successes", "attempts"), [(3, 6), (2, 8), (5, 16)])
+def test_the_proposed_attempts_pass_the_pages_own_test(successes, attempts):
+    needed = comparison_tasks._attempts_to_be_clear(successes, attempts)
+
+    def chance(others):
+        return math.comb(attempts, successes) / math.comb(attempts + others, successes)
+
+    assert chance(needed) < comparison_tasks.CLEAR <= chance(needed - 1)
+
+
+def test_a_base_that_succeeds_once_is_repeated_too():
+    assert comparison_tasks._attempts_to_be_clear(1, 16) > comparison_tasks.MOST_REPEATS

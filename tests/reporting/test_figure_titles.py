@@ -93,3 +93,9 @@ def test_every_title_of_the_published_comparisons_can_be_made():
     studies = claims.study(claims.load("published"), n_boot=0)
     for _, tax in studies:
         assert figure_titles.crossover_title(tax).endswith("no interval")
+
+
+def test_a_lead_within_chance_is_called_so():
+    title = figure_titles.opening_title(tax_of([4, 5] * 10, [5, 4] * 9 + [5, 5]))
+    assert "the post-trained model is ahead" in title
+    assert "(within chance)" in title.split("\n")[0]
