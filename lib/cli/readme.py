@@ -29,6 +29,11 @@ def run(arguments):
     claims, left_out = collect_claims(sorted(arguments.notebooks.glob("*.ipynb")))
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
+    if not claims:
+        raise ValueError(
+            f"`notebooks`: {arguments.notebooks} has no notebook that shows claims, so the pages "
+            "stay as they are. Name the folder of the executed notebooks."
+        )
     for path, renewed in ((page, with_claims), (arguments.readme, with_findings)):
         path.write_text(renewed(path.read_text(encoding="utf-8"), claims), encoding="utf-8")
     pictures = make_thumbnails(ROOT / "figures")

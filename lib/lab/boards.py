@@ -21,12 +21,12 @@ def boards(attempts: ScoredAttempts, row: int, words: Mapping[int, str]) -> list
     attempt = attempts.table.iloc[row]
     if attempt.get("world") != "sokoban" or not words:
         return []
-    world = plan.environment("sokoban", "test", plan.TASKS)
-    assert isinstance(world, Sokoban)
-    episode, seen = world.reset(attempt["task"], int(attempt["attempt"])), []
-    said = np.split(np.asarray(attempt["tokens"]), np.cumsum(attempt["counts"])[:-1])
-    for step in said:
-        seen.append(_board(episode.level.seen[episode.state], world.size))
+    environment = plan.environment("sokoban", "test", plan.TASKS)
+    assert isinstance(environment, Sokoban)
+    episode, seen = environment.reset(attempt["task"], int(attempt["attempt"])), []
+    replies = np.split(np.asarray(attempt["tokens"]), np.cumsum(attempt["counts"])[:-1])
+    for step in replies:
+        seen.append(_board(episode.level.seen[episode.state], environment.size))
         text = " ".join(words[int(token)] for token in step if words[int(token)] != END)
         context = Context(episode.system, episode.tools, episode.messages)
         if not episode.done:

@@ -112,8 +112,8 @@ def _named(sections: list[dict]) -> list[dict]:
 
 def _apart(parameters: Mapping) -> str:
     """The parameters of an entry in words, but for the folder of its figures."""
-    told = {key: value for key, value in parameters.items() if key != "figures_dir"}
-    return ", ".join(f"{key}: {value}" for key, value in told.items())
+    shown = {key: value for key, value in parameters.items() if key != "figures_dir"}
+    return ", ".join(f"{key}: {value}" for key, value in shown.items())
 
 
 def _hero(sections, claims) -> dict | None:
