@@ -20,3 +20,29 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )  # fmt: skip
+
+
+FRAGMENTS = [
+    "{", "}", "[", "]", '"', "'", "“", "”", ",", ":", ";", "\\", "\n", "`", "```", "\n```\n", " ",
+    "```tool_call\n", "```json\n", '{"name": "', '"name"', '"arguments": {', "pwd", "set_timer",
+    '"minutes": "5"', "True", "null", "1e9", "-", "\\u00", "\\ud83d", "9" * 400, "parameters",
+    '"arguments": "{\\"a\\": 1}"', "NaN", "é", "\ud800", "\x00", "it's", "// x\n", "<tool_call>",
+    '[{"name": "pwd", "arguments": {}}]',
+]  # fmt: skip
+completions = st.one_of(
+    st.text(st.characters()),
+    st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=30).map("".join),
+    # A completion that was right, with a few characters deleted, doubled or replaced.
+    st.builds(
+        lambda case, edits: edit(case["text"], edits),
+        st.sampled_from(CASES),
+        st.lists(st.tuples(st.floats(0, 1), st.sampled_from(["", *FRAGMENTS])), max_size=4),
+    ),
+)
+
+
+def edit(text, edits):
+    for where, piece in edits:
+        at = int(where * len(text))
+        text = text[:at] + piece + text[at + 1 :]
+    return text

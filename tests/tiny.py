@@ -49,3 +49,19 @@ def save(folder: Path) -> Path:
     model().save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     return folder
+
+
+TOOLS_TEMPLATE = (
+    "{{ tools | tojson }}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<call>{{ c.function.arguments | tojson }}</call>{% endfor %}"
+    "<|end|>{% endfor %}{% if enable_thinking %}<think>{% endif %}"
+)
+"""A chat template that takes tools and calls itself."""
+
+
+def with_template(template):
+    """The tokenizer, with another chat template."""
+    made = tokenizer()
+    made.chat_template = template
+    return made

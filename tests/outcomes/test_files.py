@@ -10,24 +10,7 @@ from hypothesis import strategies as st
 
 from lib import outcomes
 from lib.outcomes import OutcomesError
-
-ATTEMPTS = pd.DataFrame(
-    {
-        "benchmark": "b",
-        "pair": "p",
-        "arm": ["base", "base", "base", "post"],
-        "task": ["x", "x", "y", "x"],
-        "attempt": [0, 1, 0, 0],
-        "passed": [True, None, False, True],
-        "reason": [None, "timeout", None, None],
-    }
-)
-
-
-COUNTS = pd.DataFrame(
-    {"benchmark": "b", "pair": "p", "arm": ["base", "post"], "task": "x", "n": 4, "c": [1, 3]}
-)
-
+from tests.outcome_tables import ATTEMPTS, COUNTS
 
 HISTOGRAM = pd.DataFrame(
     {"benchmark": "b", "pair": "p", "arm": ["base", "post"], "tasks": 9, "n": 4, "c": [1, 3]}

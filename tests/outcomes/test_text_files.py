@@ -8,18 +8,7 @@ import pytest
 
 from lib import outcomes
 from lib.outcomes import OutcomesError, OutcomesWarning
-
-ATTEMPTS = pd.DataFrame(
-    {
-        "benchmark": "b",
-        "pair": "p",
-        "arm": ["base", "base", "base", "post"],
-        "task": ["x", "x", "y", "x"],
-        "attempt": [0, 1, 0, 0],
-        "passed": [True, None, False, True],
-        "reason": [None, "timeout", None, None],
-    }
-)
+from tests.outcome_tables import ATTEMPTS
 
 
 def jsonl(path, *rows):

@@ -11,7 +11,7 @@ from lib.rollouts.lenient_json import MAX_DEPTH
 from lib.rollouts.prompts.harness import STOPS_PAST_PROSE, cut_at_stop, render_calls
 from lib.rollouts.tool_calls import parse_tool_calls
 from lib.trajectories.schema import Tool, ToolCall
-from tests.stored_calls import CASES, PARSERS, TOOLS, json_values, patient
+from tests.stored_calls import CASES, PARSERS, TOOLS, completions, json_values, patient
 
 
 def calls_of(text, parser="robust"):
@@ -179,32 +179,6 @@ def test_calls_survive_rendering_and_parsing(drawn, parser):
     cut, stop = cut_at_stop(f"I will.\n{text}\n", STOPS_PAST_PROSE)
     assert stop == "\n```\n"
     assert parse_tool_calls(cut, tools, parser=parser) == (calls, ())
-
-
-FRAGMENTS = [
-    "{", "}", "[", "]", '"', "'", "“", "”", ",", ":", ";", "\\", "\n", "`", "```", "\n```\n", " ",
-    "```tool_call\n", "```json\n", '{"name": "', '"name"', '"arguments": {', "pwd", "set_timer",
-    '"minutes": "5"', "True", "null", "1e9", "-", "\\u00", "\\ud83d", "9" * 400, "parameters",
-    '"arguments": "{\\"a\\": 1}"', "NaN", "é", "\ud800", "\x00", "it's", "// x\n", "<tool_call>",
-    '[{"name": "pwd", "arguments": {}}]',
-]  # fmt: skip
-completions = st.one_of(
-    st.text(st.characters()),
-    st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=30).map("".join),
-    # A completion that was right, with a few characters deleted, doubled or replaced.
-    st.builds(
-        lambda case, edits: edit(case["text"], edits),
-        st.sampled_from(CASES),
-        st.lists(st.tuples(st.floats(0, 1), st.sampled_from(["", *FRAGMENTS])), max_size=4),
-    ),
-)
-
-
-def edit(text, edits):
-    for where, piece in edits:
-        at = int(where * len(text))
-        text = text[:at] + piece + text[at + 1 :]
-    return text
 
 
 @settings(patient, max_examples=max(500, settings.default.max_examples))

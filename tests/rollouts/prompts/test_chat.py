@@ -11,20 +11,7 @@ from lib.rollouts.prompts.protocol import BREAK, drop_characters
 from lib.trajectories.schema import Message, ToolCall
 from tests import buttons, tiny
 from tests.conversations import ASKED, CALL, continued
-
-
-def with_template(template):
-    made = tiny.tokenizer()
-    made.chat_template = template
-    return made
-
-
-TOOLS_TEMPLATE = (
-    "{{ tools | tojson }}"
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
-    "{% for c in m.tool_calls or [] %}<call>{{ c.function.arguments | tojson }}</call>{% endfor %}"
-    "<|end|>{% endfor %}{% if enable_thinking %}<think>{% endif %}"
-)
+from tests.tiny import TOOLS_TEMPLATE, with_template
 
 
 def test_a_call_in_the_text_appears_once():

@@ -19,7 +19,7 @@ from lib.rollouts.prompts.harness import (
     render_transcript,
 )
 from lib.trajectories.schema import Message, Tool, ToolCall
-from tests.stored_calls import CASES, TOOLS, json_values, patient
+from tests.stored_calls import TOOLS, completions, json_values, patient
 
 
 def test_the_harness_needs_the_standard_library_only():
@@ -27,32 +27,6 @@ def test_the_harness_needs_the_standard_library_only():
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     loaded = {name.partition(".")[0] for name in ran.stdout.decode().split()}
     assert not loaded & {"numpy", "pandas", "torch", "transformers", "hypothesis"}
-
-
-FRAGMENTS = [
-    "{", "}", "[", "]", '"', "'", "“", "”", ",", ":", ";", "\\", "\n", "`", "```", "\n```\n", " ",
-    "```tool_call\n", "```json\n", '{"name": "', '"name"', '"arguments": {', "pwd", "set_timer",
-    '"minutes": "5"', "True", "null", "1e9", "-", "\\u00", "\\ud83d", "9" * 400, "parameters",
-    '"arguments": "{\\"a\\": 1}"', "NaN", "é", "\ud800", "\x00", "it's", "// x\n", "<tool_call>",
-    '[{"name": "pwd", "arguments": {}}]',
-]  # fmt: skip
-completions = st.one_of(
-    st.text(st.characters()),
-    st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=30).map("".join),
-    # A completion that was right, with a few characters deleted, doubled or replaced.
-    st.builds(
-        lambda case, edits: edit(case["text"], edits),
-        st.sampled_from(CASES),
-        st.lists(st.tuples(st.floats(0, 1), st.sampled_from(["", *FRAGMENTS])), max_size=4),
-    ),
-)
-
-
-def edit(text, edits):
-    for where, piece in edits:
-        at = int(where * len(text))
-        text = text[:at] + piece + text[at + 1 :]
-    return text
 
 
 def test_tool_as_a_stub():

@@ -7,6 +7,7 @@ from lib.rollouts.prompts.harness import CONTRACT
 from lib.trajectories.schema import Message, ToolCall
 from tests import buttons, tiny
 from tests.conversations import ASKED, CALL, continued
+from tests.tiny import TOOLS_TEMPLATE, with_template
 
 
 def test_a_harness_prompt_goes_on_from_what_was_written():
@@ -49,20 +50,6 @@ def test_a_template_without_tools_gets_them_in_the_system_prompt(tokenizer):
     assert prompt.startswith('<|system|>Be brief.\n\n[{"name": "press"')
     assert CONTRACT in prompt
     assert prompt.endswith("<|user|>Press 3.<|end|><|user|>ok<|end|><|assistant|>")
-
-
-def with_template(template):
-    made = tiny.tokenizer()
-    made.chat_template = template
-    return made
-
-
-TOOLS_TEMPLATE = (
-    "{{ tools | tojson }}"
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
-    "{% for c in m.tool_calls or [] %}<call>{{ c.function.arguments | tojson }}</call>{% endfor %}"
-    "<|end|>{% endfor %}{% if enable_thinking %}<think>{% endif %}"
-)
 
 
 def test_a_template_with_tools_takes_them_itself():
