@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib.lab import plan
+from lib.trajectories.storage import replacing
 
 
 def in_batches(
@@ -39,8 +40,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     Token scores of attempts that begin alike repeat for long stretches. Parquet's dictionary of
     values would hide that from the compressor: without it the file is half as large.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    table.to_parquet(
-        part, index=False, compression="zstd", compression_level=9, use_dictionary=False
-    )
-    os.replace(part, path)
+    with replacing(path) as part:
+        table.to_parquet(
+            part, index=False, compression="zstd", compression_level=9, use_dictionary=False
+        )
