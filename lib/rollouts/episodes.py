@@ -7,6 +7,7 @@ from multiprocessing.pool import ThreadPool
 from queue import SimpleQueue
 
 from lib.envs import Environment, Outcome
+from lib.rollouts.call_formats.thoughts import without_thought
 from lib.rollouts.policies.protocol import Context, Reply, Session
 from lib.trajectories.schema import Rollout, RolloutKey, Turn, offered_tools, printable
 
@@ -120,7 +121,7 @@ class _Attempt:
             self.outcome = self._fail("context: the transcript has outgrown the model's context")
             return
         try:
-            self.messages += map(printable, self.episode.step(message))
+            self.messages += map(printable, self.episode.step(without_thought(message)))
             self.outcome = self.episode.outcome
         except Exception as error:  # a fault of the environment, whatever the policy did
             reason = f"the environment raised {type(error).__name__}: {error}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lib.envs import Environment
+from lib.rollouts.call_formats.thoughts import said, without_thought
 from lib.rollouts.tool_calls import Parser, parse_tool_calls
 from lib.trajectories.schema import Message, Rollout, offered_tools
 
@@ -44,9 +45,10 @@ def _regraded(rollout: Rollout, environment: Environment, parser: Parser) -> Rol
     number = rollout.turns[0].message
     episode = environment.reset(rollout.task, rollout.attempt)
     try:
-        text = rollout.messages[number].content
-        reply = Message("assistant", text, parse_tool_calls(text, episode.tools, parser).calls)
-        episode.step(reply)
+        reply = rollout.messages[number]
+        calls = parse_tool_calls(said(reply), episode.tools, parser).calls
+        reply = Message("assistant", reply.content, calls, thought=reply.thought)
+        episode.step(without_thought(reply))
         if len(rollout.turns) > 1 or not episode.done:
             raise ValueError(
                 f"{rollout.key} has several turns, and the later ones depend on how the first was "

@@ -231,6 +231,11 @@ def _types(schema: Any) -> tuple[str, ...]:
     return tuple(kind for kind in types if isinstance(kind, str))
 
 
+def cast_arguments(arguments: dict[str, Any], tool: Tool, effort: Effort) -> dict[str, Any]:
+    """Cast strings to the types of a tool's schema, at every depth."""
+    return _cast_members(arguments, _properties(tool.parameters), effort)
+
+
 def _cast_members(arguments: dict, properties: dict[str, Any], effort: Effort) -> dict:
     return {key: _cast(value, properties.get(key), effort, key) for key, value in arguments.items()}
 

@@ -50,7 +50,10 @@ def to_line(rollout: Rollout) -> bytes:
 def _plain(item: Any) -> dict[str, Any]:
     if not is_dataclass(item):
         raise TypeError(f"{item!r} is a {type(item).__name__}")
-    return {known.name: getattr(item, known.name) for known in fields(item)}
+    record = {known.name: getattr(item, known.name) for known in fields(item)}
+    if record.get("thought") == "":
+        del record["thought"]  # most messages have none
+    return record
 
 
 def from_line(line: bytes | str) -> Rollout:

@@ -58,7 +58,9 @@ class Message:
 
     ``content`` of an assistant is the text that the policy wrote. ``name`` is the speaker, or the
     tool that answered. ``tool_call_id`` links a tool's answer to its call, where a server gave ids.
-    ``tools`` are offered from this message on, beside the tools offered before.
+    ``tools`` are offered from this message on, beside the tools offered before. ``thought`` is what
+    the policy thought before it acted, without tags; it is no act. A thought that the policy wrote
+    in its text is also in ``content``; one that a server sent apart is not.
     """
 
     role: str
@@ -67,12 +69,15 @@ class Message:
     name: str | None = None
     tool_call_id: str | None = None
     tools: tuple[Tool, ...] = ()
+    thought: str = ""
 
     def __post_init__(self):
         if self.role not in ROLES:
             raise TrajectoryError(f"role must be one of {', '.join(ROLES)}, got {self.role!r}")
         if not isinstance(self.content, str):
             raise TrajectoryError(f"content must be a string, got {type(self.content).__name__}")
+        if not isinstance(self.thought, str):
+            raise TrajectoryError(f"thought must be a string, got {type(self.thought).__name__}")
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
         object.__setattr__(self, "tools", tuple(self.tools))
 
@@ -201,7 +206,8 @@ def tools_key(tools: Iterable[Tool]) -> str:
 
 def printable(message: Message) -> Message:
     """Return the message with "?" for each half of a surrogate pair, which no tokenizer takes."""
-    names = {name: _whole(getattr(message, name)) for name in ("content", "name", "tool_call_id")}
+    texts = ("content", "name", "tool_call_id", "thought")
+    names = {name: _whole(getattr(message, name)) for name in texts}
     calls = tuple(map(_printable_call, message.tool_calls))
     return _replace(message, **names, tool_calls=calls)
 

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from lib.rollouts.call_formats.thoughts import split_thought
 from lib.rollouts.policies.protocol import Context, PolicyError
 from lib.rollouts.tool_calls import Parser, parse_tool_calls
 from lib.trajectories.schema import Message, ToolCall
@@ -67,10 +68,11 @@ def digest(wording: str) -> str:
 
 def read_calls(text: str, context: Context, parser: Parser) -> tuple[ToolCall, ...]:
     """The tool calls in a completion, but none in the model's thoughts."""
-    answer = text.rpartition("</think>")[2]
-    return parse_tool_calls(answer, context.tools, parser).calls
+    return parse_tool_calls(split_thought(text).answer, context.tools, parser).calls
 
 
 def read_message(text: str, context: Context, parser: Parser) -> Message:
     """The assistant's message that a completion stands for, with its tool calls."""
-    return Message("assistant", text, read_calls(text, context, parser))
+    thought, answer = split_thought(text)
+    calls = parse_tool_calls(answer, context.tools, parser).calls
+    return Message("assistant", text, calls, thought=thought)
