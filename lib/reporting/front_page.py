@@ -1,6 +1,7 @@
 """The pictures of the README: an opening one, and a thumbnail of each notebook."""
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -9,17 +10,17 @@ from lib import claims, plotting
 from lib.reporting import figure_titles
 
 THUMBNAILS = {
-    "01": ("01_harness", (0.0, 0.0, 0.36, 0.5)),
-    "02": ("02_hero", (0.0, 0.16, 1.0, 1.0)),
-    "03": ("03_tax", (0.0, 0.0, 0.5, 1.0)),
-    "04": ("04_cooling", (0.0, 0.0, 0.5, 0.9)),
-    "05": ("05_deployable", (0.0, 0.0, 0.52, 1.0)),
-    "06": ("06_identity", (0.0, 0.0, 0.34, 0.9)),
-    "07": ("07_sokoban", (0.0, 0.0, 0.55, 1.0)),
-    "08": ("08_your_own_models", (0.0, 0.0, 0.33, 1.0)),
+    "01": ("01_harness", 1),
+    "02": ("02_hero", 1),
+    "03": ("03_tax", 1),
+    "04": ("04_cooling", 1),
+    "05": ("05_deployable", 1),
+    "06": ("06_identity", 1),
+    "07": ("07_sokoban", 1),
+    "08": ("08_your_own_models", 1),
 }
-"""Number of a notebook -> the figure that stands for it, and the part of it that is shown: left,
-top, right and bottom as shares of its width and height."""
+"""Number of a notebook -> the figure that stands for it, and the number of its panel."""
+SVG = "http://www.w3.org/2000/svg"
 
 
 def opening_study() -> claims.Study:
@@ -46,19 +47,41 @@ def make_thumbnails(figures: Path, *, width: int = 200) -> list[Path]:
 
     Raises FileNotFoundError where a figure is missing: `make reproduce` draws them.
     """
-    from PIL import Image
-
     folder = figures / "thumbnails"
     folder.mkdir(exist_ok=True)
     paths = []
-    for number, (name, part) in THUMBNAILS.items():
-        with Image.open(figures / f"{name}.png") as figure:
-            sides = (figure.width, figure.height) * 2
-            shown = figure.convert("RGB").crop(
-                tuple(round(p * s) for p, s in zip(part, sides, strict=True))
-            )
-        height = round(width * shown.height / shown.width)
-        shown = shown.resize((width, height), Image.Resampling.LANCZOS).quantize(64)
-        paths.append(folder / f"{number}.png")
-        shown.save(paths[-1], optimize=True)
+    for number, (name, panel) in THUMBNAILS.items():
+        svg = (figures / f"{name}.svg").read_text(encoding="utf-8")
+        paths.append(folder / f"{number}.svg")
+        paths[-1].write_text(thumbnail(svg, panel, width=width), encoding="utf-8")
     return paths
+
+
+def thumbnail(svg: str, panel: int, *, width: int) -> str:
+    """The curves and marks of one panel of matplotlib's SVG; text would be too small to read.
+
+    panel: counted from 1.  width: in pixels.
+    """
+    ElementTree.register_namespace("", SVG)
+    ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
+    root = ElementTree.fromstring(svg)
+    figure = next(child for child in root if child.get("id") == "figure_1")
+    axes = next(child for child in figure if child.get("id") == f"axes_{panel}")
+    figure[:] = [axes]
+    left, top, right, bottom = _extent(axes[0][0].get("d"))
+    axes[:] = [
+        child for child in axes if not child.get("id", "").startswith(("text", "matplotlib.axis"))
+    ]
+    root[:] = [child for child in root if child.tag != f"{{{SVG}}}metadata"]
+    edge = 4
+    across, down = right - left + 2 * edge, bottom - top + 2 * edge
+    root.set("viewBox", f"{left - edge:g} {top - edge:g} {across:g} {down:g}")
+    root.set("width", f"{width}")
+    root.set("height", f"{width * down / across:.0f}")
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _extent(path: str) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of a path of straight lines."""
+    numbers = [float(part) for part in path.split() if part not in "MLz"]
+    return min(numbers[::2]), min(numbers[1::2]), max(numbers[::2]), max(numbers[1::2])

@@ -1,10 +1,9 @@
 """The pictures of the README."""
 
 import matplotlib.pyplot as plt
-from PIL import Image
 
 from lib import ROOT, claims
-from lib.reporting.front_page import THUMBNAILS, make_thumbnails, opening_picture
+from lib.reporting.front_page import THUMBNAILS, make_thumbnails, opening_picture, thumbnail
 
 
 def test_the_opening_picture_shows_the_numbers_that_the_paper_counted():
@@ -16,10 +15,24 @@ def test_the_opening_picture_shows_the_numbers_that_the_paper_counted():
 
 
 def test_every_notebook_has_a_small_thumbnail(tmp_path):
-    for name, _ in THUMBNAILS.values():
-        Image.new("RGB", (1000, 500), "white").save(tmp_path / f"{name}.png")
+    for name, panel in THUMBNAILS.values():
+        (tmp_path / f"{name}.svg").write_text(picture(panel))
     for path in make_thumbnails(tmp_path, width=200):
-        with Image.open(path) as picture:
-            assert picture.width == 200
+        assert 'width="200" height="100"' in path.read_text()
     notebooks = {path.name[:2] for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert {path.stem for path in (tmp_path / "thumbnails").iterdir()} == notebooks
+
+
+def test_a_thumbnail_keeps_the_curves_of_its_panel_and_drops_text():
+    kept = thumbnail(picture(2), 2, width=100)
+    assert "curve" in kept
+    assert "words" not in kept
+    assert 'viewBox="6 16 200 100"' in kept
+
+
+def picture(panel):
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg"><metadata/><g id="figure_1">'
+        f'<g id="axes_{panel}"><g id="patch_2"><path d="M 10 20 L 202 20 L 202 112 z"/></g>'
+        '<g id="curve"/><g id="text_1">words</g></g></g></svg>'
+    )
