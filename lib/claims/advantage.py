@@ -71,7 +71,7 @@ def _gain(setting, ours, measure, theirs, k) -> Claim:
         question="selection",
         case=setting.label,
         lead=True,
-        brief=f"better than {against}",
+        brief=f"it beats {against}",
     )
 
 
@@ -86,7 +86,7 @@ def _beats_baselines(setting, scores, n_boot, seed):
     test = "progress advantage tells successes from failures better than every baseline"
     for compared in ("pooled", "equal length"):
         about = {"question": "discrimination", "case": setting.label}
-        about |= {"lead": compared == "pooled", "brief": "AUROC above the best baseline's"}
+        about |= {"lead": compared == "pooled", "brief": "its AUROC is above the best baseline's"}
         among = "" if compared == "pooled" else ", among attempts of equal length"
         statement, printed = f"{test}{among}: {setting.label}", f"shown as a figure, {OTHER}"
         replicates = {
@@ -168,7 +168,7 @@ def attribution_claims(results: Mapping[str, pd.DataFrame]) -> ClaimTable:
                 question="attribution",
                 case=label,
                 lead=True,
-                brief="accuracy above the best guess",
+                brief="its accuracy minus that of the best guess",
             )
         )
     return claims

@@ -73,7 +73,7 @@ def _lift(table, contrast, k, place, there) -> Claim:
         "question": "harness",
         "case": case,
         "lead": kind == "base",
-        "brief": f"pass@{k} is higher with it",
+        "brief": f"pass@{k} is higher with the harness",
     }
     printed = _printed(k) if kind == "base" else "shown as a figure"
     cells = table[(table["pair"] == pair) & table["arm"].isin([without, having])]

@@ -18,7 +18,11 @@ SIGNAL = {
     "entropy_ref": "entropy at T_ref in training",
 }
 """What PTGS is claimed to raise while training: column of the step logs -> its name."""
-BRIEF = {"mixed": "mixed groups", "entropy_ref": "entropy at T_ref", "pass@1": "pass@1"}
+BRIEF = {
+    "mixed": "the share of prompts with both successes and failures",
+    "entropy_ref": "entropy",
+    "pass@1": "pass@1",
+}
 """Measure of the learning signal -> its name in brief."""
 SAME_MEAN = "the same mean temperature for all tasks"
 AGAINST = {"fixed": "a fixed temperature", "yoked": f"{SAME_MEAN} (yoked)"}
@@ -54,7 +58,7 @@ def ptgs_claims(
             if against == "fixed":
                 printed = _printed(environment, algorithm, name)
             named = {"question": "ptgs", "case": about, "lead": against == "fixed"}
-            named["brief"] = f"{shown} with PTGS minus {against}"
+            named["brief"] = f"{shown} changes by"
             claims.append(_claim(scores, measure, direction, against, test, printed, **named))
     return ClaimTable(claims)
 
@@ -86,7 +90,7 @@ def signal_claims(
             question="signal",
             case=about,
             lead=True,
-            brief=f"{BRIEF[measure]}, minus fixed,",
+            brief=f"{BRIEF[measure]} changes by",
         )
         for table, measure, what, printed in parts
     )
@@ -172,7 +176,7 @@ def pilot_claims(pilots: pd.DataFrame) -> ClaimTable:
             question="pilots",
             case=f"{environment}, frozen {policy}, exploratory",
             lead=True,
-            brief="coverage above that of the same mean temperature",
+            brief="coverage is above that of the same mean temperature",
         )
         fixed = part.loc[part["sampler"] == "fixed", "coverage"].mean()
         beside = f"; fixed {fixed:.3f}; interval at {level:.1%}, for {len(parts)} comparisons"

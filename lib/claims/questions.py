@@ -124,7 +124,7 @@ def _example(rows) -> str:
 
     row = max(rows, key=distance)
     case = row.get("case") or row["claim"]
-    return f" ({'most: ' if len(rows) > 1 else ''}{_shown(row)}, {case})"
+    return f" ({'largest: ' if len(rows) > 1 else ''}{_shown(row)}, {case})"
 
 
 def _shown(row) -> str:

@@ -140,7 +140,7 @@ def polarisation(studies: Sequence[Study]) -> Claim:
         why=f"more so in {np.sum(values > MARGIN)} of {len(studies)} cases",
         question="polarisation",
         lead=True,
-        brief="chance of all or none, post minus base,",
+        brief="the chance that all attempts fail or all succeed changes by",
     )
 
 
@@ -222,5 +222,5 @@ def _rank_claim(
         why += f"; fewer than {FEWEST_PAIRS} pairs give no interval"
         if not np.isnan(ranks.least):
             why += f", leaving one pair out gives {ranks.least:.2f} to {ranks.most:.2f}"
-    brief = f"rho over {len(studies)} comparisons"
+    brief = f"rank correlation over {len(studies)} comparisons:"
     return rank_claim(f"{statement} (Spearman)", ranks, printed, why, brief)

@@ -30,7 +30,11 @@ def larger_cross_earlier(studies: Sequence[Study]) -> Claim:
     attempt on (k* = 1) nothing is overtaken: that comparison is in no couple.
     """
     statement = "larger models cross earlier (share of couples within a family)"
-    about = {"question": "size", "lead": True, "brief": "the larger crosses earlier in a share of"}
+    about = {
+        "question": "size",
+        "lead": True,
+        "brief": "the larger model overtakes earlier in a share of",
+    }
     families = paper_tables.table("model_pairs").set_index("pair")["family"]
     groups: dict[tuple, dict[float, Study]] = {}
     worse = [study.comparison.label for study in studies if study.tax.crossover.value == 1]
@@ -86,7 +90,7 @@ def tax_by_size(studies: Sequence[Study]) -> Claim:
     """
     K = studies[0].tax.K
     statement = f"Tax_S({K}) grows with the size of the model (Spearman over pairs)"
-    about = {"question": "size", "lead": True, "brief": "rho of Tax_S and size"}
+    about = {"question": "size", "lead": True, "brief": "rank correlation of Tax_S and size:"}
     known = set(paper_tables.table("model_pairs")["pair"])
     taxes: dict[str, list[float]] = {}
     for comparison, tax in studies:

@@ -16,7 +16,7 @@ from lib.claims.claim import Claim, not_tested, rank_claim, verdict
 from lib.claims.studies import ESTIMATION_ROLLOUTS, FEWEST_PAIRS, Study, agreement, split_taxes
 from lib.metrics import MARGIN
 
-BRIEF = "in the lab, rho"
+BRIEF = "rank correlation over runs"
 
 Grouped = Mapping[str, Sequence[Study]]
 """Name of an environment -> the comparisons in it, whose pairs are runs."""
@@ -55,7 +55,7 @@ def tax_by_environment(groups: Grouped) -> list[Claim]:
                 question="tax",
                 case=environment,
                 lead=True,
-                brief="in the lab, mean Tax_S",
+                brief="mean Tax_S over runs",
             )
         )
     return claims

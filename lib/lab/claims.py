@@ -83,6 +83,6 @@ def harness_claims(table: pd.DataFrame, budgets: Sequence[int]) -> claims.ClaimT
     contrasts = [claims.Contrast(name, kind, "native", "both") for name, kind in models]
     made = claims.ClaimTable()
     for environment, part in table.groupby("benchmark", sort=False):
-        there = environment + ("" if environment == harness_ablation.PLANNED else ", exploratory")
+        there = environment + ("" if environment == harness_ablation.PLANNED else " (exploratory)")
         made += claims.harness_claims(part, contrasts, budgets, place="in the lab, ", there=there)
     return made

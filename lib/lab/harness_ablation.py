@@ -34,7 +34,7 @@ READINGS = {
 }
 """Condition -> whether the cue is given, and the parser of the replies."""
 
-BASES = {"base-35": "base, 35 % native", "base-85": "base, 85 % native"}
+BASES = {"base-35": "base, 35 % native calls", "base-85": "base, 85 % native calls"}
 """Kind of a base -> what it is called, by the share of native calls in what it was trained on."""
 
 PLANNED = "desk"

@@ -2,7 +2,7 @@
 
 A batch is a list of entries, in a YAML file or as Python dictionaries::
 
-    - notebook: 02_crossover.ipynb       # relative to the YAML file
+    - notebook: 02_crossover.ipynb       # beside the YAML file, or else in notebooks/
       name: crossover_swe                # of the executed notebook; by default the notebook's own
       parameters: {benchmarks: [swe], n_boot: 200}
 
@@ -16,7 +16,10 @@ from pathlib import Path, PurePath
 
 import yaml
 
+from lib import ROOT
 from lib.reporting.notebook_parameters import known_parameters, literal
+
+NOTEBOOKS = ROOT / "notebooks"
 
 RESERVED = {"report", "claims"}
 """Names that no entry may have: the pages beside the notebooks have them."""
@@ -55,7 +58,7 @@ def as_entries(
 ) -> list[Entry]:
     """Check a list of entries (dictionaries or `Entry`), without running anything.
 
-    Notebooks are looked up relative to `folder`. Raises ValueError or FileNotFoundError naming
+    Notebooks are looked up in `folder`, then in `NOTEBOOKS`. Raises ValueError or FileNotFoundError naming
     `origin`, the entry, what is wrong with it and what would be right.
     """
     entries = {}
@@ -110,6 +113,8 @@ def _as_entry(raw, folder, where) -> Entry:
             f"{where}: unknown key {_listed(unknown)}; an entry has notebook, name, parameters"
         )
     notebook = folder / raw["notebook"]
+    if not notebook.exists() and (NOTEBOOKS / raw["notebook"]).exists():
+        notebook = NOTEBOOKS / raw["notebook"]
     parameters = raw.get("parameters")
     if not isinstance(parameters, Mapping | None):
         raise ValueError(f"{where}: parameters must map names to values, got {parameters!r}")

@@ -35,10 +35,10 @@ def test_undecided_cases_are_listed_where_they_are_few():
 def test_decided_cases_are_counted_with_the_one_furthest_off():
     rows = [row("holds", "a"), row("holds", "b", 0.3), row("contradicted", "c", -0.2)]
     assert answer([*rows, row("undecided", "d")]) == (
-        "It depends: it works in 2 of 4 (most: 0.3 [0, 1], b), the opposite in 1."
+        "It depends: it works in 2 of 4 (largest: 0.3 [0, 1], b), the opposite in 1."
     )
     assert answer(rows[2:] * 4) == (
-        "No: it works in 0 of 4, the opposite in 4 (most: -0.2 [0, 1], c)."
+        "No: it works in 0 of 4, the opposite in 4 (largest: -0.2 [0, 1], c)."
     )
 
 

@@ -71,6 +71,11 @@ def test_a_faulty_batch_file_is_refused(notebook, text, message):
         read_batch(batch)
 
 
+def test_a_batch_file_elsewhere_names_the_notebooks_of_the_package(tmp_path):
+    [entry] = as_entries([{"notebook": "02_crossover.ipynb"}], folder=tmp_path)
+    assert entry.notebook.exists()
+
+
 def test_a_missing_notebook_is_named():
     with pytest.raises(FileNotFoundError, match=r"entry 1: there is no notebook nowhere\.ipynb"):
         as_entries([{"notebook": "nowhere.ipynb"}])
