@@ -58,8 +58,8 @@ def as_entries(
 ) -> list[Entry]:
     """Check a list of entries (dictionaries or `Entry`), without running anything.
 
-    Notebooks are looked up in `folder`, then in `NOTEBOOKS`. Raises ValueError or FileNotFoundError naming
-    `origin`, the entry, what is wrong with it and what would be right.
+    Notebooks are looked up in `folder`, then in `NOTEBOOKS`. Raises ValueError or FileNotFoundError
+    naming `origin`, the entry, what is wrong with it and what would be right.
     """
     entries = {}
     for number, raw in enumerate(listed, start=1):

@@ -15,12 +15,15 @@ _TEMPLATE = """
   body.jp-Notebook { max-width: 62rem; margin: 0 auto; padding: 1rem; }
   .jp-RenderedHTMLCommon img, .jp-RenderedImage img { max-width: 100%; height: auto; }
   .jp-OutputArea-output, .jp-RenderedHTMLCommon { overflow-x: auto; }
+  .jp-OutputArea-output pre { word-break: normal; overflow-wrap: anywhere; }
   details.code { margin: .25rem 0; }
   details.code > summary { color: #5b6470; cursor: pointer; font-size: .85rem; }
   @media (max-width: 700px) {
     body.jp-Notebook { padding: .25rem; }
     .jp-InputPrompt, .jp-OutputPrompt { display: none; }
     .jp-Cell { padding: .25rem; }
+    /* Panels side by side stay large enough to read: the reader moves the picture sideways. */
+    .jp-RenderedImage img { max-width: none; }
   }
 </style>
 {%- endblock html_head_css -%}
