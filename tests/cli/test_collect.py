@@ -91,5 +91,5 @@ def test_the_key_of_a_server_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("SOME_KEY", "secret")
     arguments = ["collect", "b", "m", "-o", "o", "--server", "http://127.0.0.1:9/v1"]
     policy = server_policy(make_parser().parse_args([*arguments, "--api-key-env", "SOME_KEY"]))
-    assert policy._client.api_key == "secret"
+    assert policy._exchange._client.headers["Authorization"] == "Bearer secret"
     assert "secret" not in str(policy.settings)

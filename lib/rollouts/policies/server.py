@@ -2,31 +2,41 @@
 
 import hashlib
 import json
+import random
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from multiprocessing.pool import ThreadPool
-from typing import Any, Literal
+from typing import Any
 
+from lib.rollouts.call_formats import split_thought
+from lib.rollouts.policies.exchange import (
+    CONNECT_WITHIN,
+    NO_KEY,
+    Broken,
+    Exchange,
+    Refused,
+    Slow,
+    Unreachable,
+)
 from lib.rollouts.policies.protocol import Context, PolicyError, Reply
 from lib.rollouts.policies.server_responses import (
+    CutOff,
     Malformed,
+    Withheld,
     finish_of,
     first_choice,
     likely_of,
     message_of,
-    read_body,
     says_too_long,
     text_of,
 )
+from lib.rollouts.policies.server_settings import Kind, check_limits, sampling_fields
 from lib.rollouts.prompts.chat import ServerChat
 from lib.rollouts.prompts.harness import cut_at_stop
 from lib.rollouts.prompts.protocol import BREAK, PromptFormat
 from lib.trajectories.schema import Message, RolloutKey, Turn
-
-Kind = Literal["vllm", "llama.cpp", "transformers"]
-
-_CONNECT_WITHIN = 10.0  # seconds
 
 GIVE_UP_AFTER = 32
 """So many requests in a row that fail after all retries stop the run: by a timeout, a server error,
@@ -47,11 +57,13 @@ class ServerPolicy:
         differ between base and post-trained models.
     extra: more fields for the body of each request. None removes a field that a server refuses.
     concurrency: how many requests may be under way at once.
-    timeout: seconds for a reply; after that the attempt is missing. A reply that arrives in pieces
-        is given up at the first piece or pause after the timeout.
+    api_key: sent as a bearer token. Where the server repeats it, [key] is written instead.
+    timeout: seconds for a reply, with all its retries, redirects and waits; after that the attempt
+        is missing.
     retries: how often to repeat a request after a broken connection, a full queue, a server error
         or a malformed answer. The first wait is about `first_wait` seconds; each further wait is
-        twice as long, up to `longest_wait`.
+        twice as long, up to `longest_wait`. Where the server says how long to wait (Retry-After),
+        it is so long, and the request is given up if that is past the timeout.
 
     The server tokenises by its own rules: the name of a special token in a tool's answer may become
     that token, which `LocalPolicy` prevents.
@@ -76,14 +88,13 @@ class ServerPolicy:
         repetition_penalty: float = 1.0,
         kind: Kind = "vllm",
         extra: Mapping[str, Any] | None = None,
-        api_key: str = "none",
+        api_key: str = NO_KEY,
         concurrency: int = 32,
         timeout: float = 600.0,
         retries: int = 5,
         first_wait: float = 1.0,
         longest_wait: float = 60.0,
     ):
-        import openai
         import tenacity
 
         from lib.generation import Sampling
@@ -95,7 +106,7 @@ class ServerPolicy:
             top_k=top_k,
             repetition_penalty=repetition_penalty,
         )
-        _check_limits(concurrency, timeout, retries, first_wait, longest_wait)
+        check_limits(concurrency, timeout, retries, first_wait, longest_wait)
         self.address, self.model, self.prompt_format = address, model, prompt_format
         self.concurrency, self.timeout = concurrency, timeout
         self.sampling = sampling_fields(
@@ -119,17 +130,14 @@ class ServerPolicy:
         }
         self._answered = False
         self._failures_in_a_row, self._counting = 0, threading.Lock()
-        self._client = openai.OpenAI(
-            base_url=address,
-            api_key=api_key,
-            timeout=openai.Timeout(timeout, connect=min(timeout, _CONNECT_WITHIN)),
-            max_retries=0,  # its own retries would repeat timeouts too
+        self._exchange = Exchange(address, api_key)
+        self._first_wait = first_wait
+        self._backoff = tenacity.wait_exponential_jitter(
+            multiplier=first_wait, max=longest_wait, jitter=first_wait
         )
         self._retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(retries + 1),
-            wait=tenacity.wait_exponential_jitter(
-                multiplier=first_wait, max=longest_wait, jitter=first_wait
-            ),
+            stop=tenacity.stop_after_attempt(retries + 1) | tenacity.stop_before_delay(timeout),
+            wait=self._wait,
             retry=tenacity.retry_if_exception(self._may_recover),
             reraise=True,
         )
@@ -137,34 +145,60 @@ class ServerPolicy:
     def start(self, keys: Sequence[RolloutKey]) -> "_Server":
         return _Server(self, keys)
 
-    def ask(self, context: Context, key: RolloutKey, turn: int) -> Reply:
-        """Ask for a reply. The seed sent is a function of the key and the number of the turn."""
-        import openai
+    def check(self) -> None:
+        """Raise PolicyError unless a server answers at the address and has the model.
 
+        The server's list of models tells; if it does not hold the model, a request for one token.
+        """
+        models = self._models()
+        if not models or self.model not in models:
+            context = Context("", (), (Message("user", "Hello"),))
+            self.ask(context, RolloutKey(0, "check", 0), 0, max_tokens=1)
+
+    def ask(self, context: Context, key: RolloutKey, turn: int, **fields: Any) -> Reply:
+        """Ask for a reply. The seed sent is a function of the key and the number of the turn.
+
+        fields: of this request alone.
+        """
+        deadline = time.monotonic() + self.timeout
         try:
-            reply = self._retrying(self._send, context, _seed(key, turn))
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            connecting = "Connect" in type(cause).__name__
-            if isinstance(error, openai.APITimeoutError) and (self._answered or not connecting):
+            reply = self._retrying(self._send, context, _seed(key, turn), deadline, fields)
+        except Slow:
+            return self._trouble(f"timeout: no reply within {self.timeout:g} s")
+        except Unreachable as error:
+            if error.slow and self._answered:
                 return self._trouble(f"timeout: no reply within {self.timeout:g} s")
-            if self._answered and not connecting:  # the server runs; this request may break it
-                return self._trouble(f"the connection broke ({cause})")
-            raise PolicyError(
-                f"no server answers at {self.address} ({cause}). Start it, or correct the address. "
-                "Collected attempts are kept, and a rerun plays the others."
-            ) from error
-        except openai.APIStatusError as error:
+            raise self._no_server(error) from None
+        except Broken as error:
+            if not self._answered:
+                raise self._no_server(error) from None
+            return self._trouble(f"the connection broke ({error})")  # this request may break it
+        except Refused as error:
             return self._refusal(error)
+        except CutOff as error:
+            return self._trouble(str(error))
         except Malformed as error:
             if self._answered or self._models():  # so it is an OpenAI-compatible server
                 return self._trouble(f"malformed answer: {error}")
             raise PolicyError(
-                f"{self.address} does not answer like an OpenAI-compatible server (malformed "
+                f"{self._shown} does not answer like an OpenAI-compatible server (malformed "
                 f"answer: {error}). Give an address that ends in /v1."
-            ) from error
+            ) from None
+        except Withheld as error:
+            reply = _no_reply(trouble=str(error))
         self._answered, self._failures_in_a_row = True, 0
         return reply
+
+    @property
+    def _shown(self) -> str:
+        """The address in messages, without a password in it."""
+        return self._exchange.redact(self.address)
+
+    def _no_server(self, error: Exception) -> PolicyError:
+        return PolicyError(
+            f"no server answers at {self._shown} ({error}). Start it, or correct the address. "
+            "Collected attempts are kept, and a rerun plays the others."
+        )
 
     def _trouble(self, reason: str) -> Reply:
         """A missing reply, or PolicyError if too many in a row are missing."""
@@ -173,143 +207,92 @@ class ServerPolicy:
             if self._failures_in_a_row < GIVE_UP_AFTER:
                 return _no_reply(trouble=reason)
         raise PolicyError(
-            f"{self.address} has failed {GIVE_UP_AFTER} requests in a row after all retries; the "
+            f"{self._shown} has failed {GIVE_UP_AFTER} requests in a row after all retries; the "
             f"last one: {reason}. Check the server, or set a longer `timeout` or a lower "
             "`concurrency`. Collected attempts are kept; a rerun with retry_missing plays those "
             "that are missing again."
         )
 
-    def _send(self, context: Context, seed: int) -> Reply:
+    def _send(self, context: Context, seed: int, deadline: float, more: dict[str, Any]) -> Reply:
         chat = isinstance(self.prompt_format, ServerChat)
-        endpoint = self._client.chat.completions if chat else self._client.completions
         if chat:
             fields = self.prompt_format.request(context)
         else:
             fields = {"prompt": self.prompt_format.prompt(context).replace(BREAK, "")}
             fields |= {"stop": list(self.prompt_format.stops)} if self.prompt_format.stops else {}
-        deadline = time.monotonic() + self.timeout
-        with endpoint.with_streaming_response.create(
-            model=self.model, seed=seed, extra_body=self.sampling, **fields
-        ) as response:
-            choice = first_choice(read_body(response, deadline))
+        fields |= {"model": self.model, "seed": seed, **self.sampling, **more}
+        path = "/chat/completions" if chat else "/completions"
+        choice = first_choice(self._exchange.post(path, fields, deadline))
         turn, likely = Turn(0, finish=finish_of(choice)), likely_of(choice)
         if not chat:
             # Some servers keep the stop string in the text.
-            text, _ = cut_at_stop(text_of(choice, "text"), self.prompt_format.stops)
+            text, _ = cut_at_stop(text_of(choice), self.prompt_format.stops)
             return Reply(self.prompt_format.read(text, context), turn, likely=likely)
-        text, calls, has_calls = message_of(choice)
+        message, has_calls = message_of(choice, context.tools, self.prompt_format.parser)
         if has_calls:
-            return Reply(Message("assistant", text, calls), turn, likely=likely)
-        return Reply(self.prompt_format.read(text, context), turn, likely=likely)
+            thoughts = message.thought, split_thought(message.content).thought
+        else:  # the server may have left some in the text
+            read = self.prompt_format.read(message.content, context)
+            message, thoughts = read, (message.thought, read.thought)
+        thought = "\n\n".join(filter(None, dict.fromkeys(thoughts)))
+        return Reply(replace(message, thought=thought), turn, likely=likely)
+
+    def _wait(self, state) -> float:
+        """Seconds to wait before the next try."""
+        asked = getattr(state.outcome.exception(), "retry_after", None)
+        if asked is None:
+            return self._backoff(state)
+        # Many requests wait together, and need not come back together.
+        return asked + random.uniform(0, self._first_wait)
 
     def _may_recover(self, error: BaseException) -> bool:
         """Whether the same request may succeed later."""
-        import openai
+        if isinstance(error, CutOff):
+            return True
+        if isinstance(error, Unreachable | Broken | Malformed):
+            return self._answered and not getattr(error, "slow", False)
+        return isinstance(error, Refused) and _is_server_trouble(error)
 
-        if isinstance(error, openai.APIConnectionError):
-            return self._answered and not isinstance(error, openai.APITimeoutError)
-        if isinstance(error, Malformed):
-            return self._answered
-        return isinstance(error, openai.APIStatusError) and _is_server_trouble(error)
-
-    def _refusal(self, error) -> Reply:
-        answer = error.response.text[:500] or str(error)
-        if says_too_long(error):
+    def _refusal(self, error: Refused) -> Reply:
+        status, answer = error.status, error.text
+        if says_too_long(status, error.error):
             if self._answered:
                 self._failures_in_a_row = 0
                 return _no_reply(finish="context")
             # Perhaps every request is too long for this server. Then no attempt has failed.
             return self._trouble(f"too long, before anything was answered: {answer}")
-        unknown = error.status_code == 404
+        unknown = status == 404
         models = self._models() if unknown or not self._answered else None
         if self.model not in models if models else unknown:
-            listed = f"it has {', '.join(map(repr, models))}" if models else "it lists none"
             raise PolicyError(
-                f"{self.address} has no model {self.model!r} ({listed}). Give the name of a model "
-                f"that it has, and an address that ends in /v1. It answered {error.status_code}: "
+                f"{self._shown} has no model {self.model!r} ({_listed(models)}). Give the name of "
+                f"a model that it has, and an address that ends in /v1. It answered {status}: "
                 f"{answer}"
-            ) from error
+            )
         if _is_server_trouble(error):
-            return self._trouble(f"server error {error.status_code}: {answer}")
-        if self._answered and error.status_code not in (401, 403):  # an expired key stays expired
+            wait = f" (wait {error.retry_after:g} s)" if error.retry_after is not None else ""
+            return self._trouble(f"server error {status}{wait}: {answer}")
+        if self._answered and status not in (401, 403):  # an expired key stays expired
             self._failures_in_a_row = 0  # the server works; it refuses this request only
-            return _no_reply(trouble=f"refused ({error.status_code}): {answer}")
+            return _no_reply(trouble=f"refused ({status}): {answer}")
+        remedy = (
+            "Give it the key that it wants."
+            if status in (401, 403)
+            else f"Their fields are those of {self.settings['kind']}: choose another `kind`, or "
+            "remove a field with extra={field: None}."
+        )
         raise PolicyError(
-            f"{self.address} refuses requests to {self.model!r}, with {error.status_code}: "
-            f"{answer}. Their fields are those of {self.settings['kind']}: choose another `kind`, "
-            "or remove a field with extra={field: None}."
-        ) from error
+            f"{self._shown} refuses requests to {self.model!r}, with {status}: {answer}. {remedy}"
+        )
 
     def _models(self) -> list[str] | None:
         """The models that the server lists, None if it lists none."""
-        import openai
-
+        deadline = time.monotonic() + min(self.timeout, CONNECT_WITHIN)
         try:
-            return [model.id for model in self._client.models.list(timeout=_CONNECT_WITHIN)]
-        except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError):
+            answer = self._exchange.get("/models", deadline)
+            return [model["id"] for model in answer["data"]]
+        except (Unreachable, Broken, Slow, Refused, ValueError, LookupError, TypeError):
             return None
-
-
-def sampling_fields(
-    kind: Kind,
-    *,
-    temperature: float,
-    max_new_tokens: int,
-    top_p: float,
-    top_k: int,
-    repetition_penalty: float,
-) -> dict[str, Any]:
-    """The fields of a request that set all of a server's sampling, by the kind of the server.
-
-    vLLM and llama.cpp have their own names for what OpenAI's interface lacks. `transformers serve`
-    takes a whole generation_config; without it, it may not sample at all.
-
-    Raises ValueError for an unknown kind.
-    """
-    known = {"temperature": temperature, "top_p": top_p, "max_tokens": max_new_tokens}
-    if kind == "transformers":
-        config = {
-            "do_sample": temperature > 0,
-            "temperature": temperature if temperature > 0 else 1.0,
-            "top_p": top_p,
-            "top_k": top_k,
-            "min_p": 0.0,
-            "typical_p": 1.0,
-            "epsilon_cutoff": 0.0,
-            "eta_cutoff": 0.0,
-            "repetition_penalty": repetition_penalty,
-            "no_repeat_ngram_size": 0,
-            "num_beams": 1,
-            "max_new_tokens": max_new_tokens,
-        }
-        return known | {"generation_config": json.dumps(config)}
-    neutral = {"min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-    known |= {"top_k": top_k or -1, **neutral}
-    if kind == "vllm":
-        return known | {"repetition_penalty": repetition_penalty}
-    if kind == "llama.cpp":
-        return known | {
-            "repeat_penalty": repetition_penalty,
-            "repeat_last_n": -1,
-            "mirostat": 0,
-            "dynatemp_range": 0.0,
-            # By default the temperature comes last, so that top_k and top_p keep other tokens.
-            "samplers": ["penalties", "temperature", "top_k", "top_p"],
-        }
-    raise ValueError(f"kind must be 'vllm', 'llama.cpp' or 'transformers', got {kind!r}")
-
-
-def _check_limits(concurrency, timeout, retries, first_wait, longest_wait) -> None:
-    checks = [
-        ("concurrency", concurrency, concurrency >= 1, "at least 1"),
-        ("timeout", timeout, 0 < timeout < float("inf"), "seconds, above 0"),
-        ("retries", retries, retries >= 0, "at least 0; 0 tries once"),
-        ("first_wait", first_wait, 0 <= first_wait < float("inf"), "seconds, at least 0"),
-        ("longest_wait", longest_wait, 0 <= longest_wait < float("inf"), "seconds, at least 0"),
-    ]
-    for name, value, good, expected in checks:
-        if not good:
-            raise ValueError(f"ServerPolicy.{name} is {value!r}: it must be {expected}")
 
 
 class _Server:
@@ -341,9 +324,16 @@ def _seed(key: RolloutKey, turn: int) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _is_server_trouble(error) -> bool:
+def _is_server_trouble(error: Refused) -> bool:
     """Whether the status of an error is about the state of the server, not about the request."""
-    return error.status_code in (408, 409, 429) or error.status_code >= 500
+    return error.status in (408, 409, 429) or error.status >= 500
+
+
+def _listed(models: Sequence[str] | None) -> str:
+    if not models:
+        return "it lists none"
+    more = f" and {len(models) - 8} more" if models[8:] else ""
+    return f"it has {', '.join(map(repr, models[:8]))}{more}"
 
 
 def _no_reply(*, trouble: str = "", finish: str | None = None) -> Reply:

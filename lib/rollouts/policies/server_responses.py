@@ -2,15 +2,24 @@
 
 import json
 import re
-import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lib.rollouts.tool_calls import load_json
-from lib.trajectories.schema import ToolCall
+from lib.rollouts.call_formats import read_arguments
+from lib.rollouts.tool_calls import Parser, load_json
+from lib.trajectories.schema import Message, Tool, ToolCall
 
 
 class Malformed(ValueError):
     """An answer with a success status but without a usable completion; says why."""
+
+
+class CutOff(Malformed):
+    """The server ended a reply that the model had not finished."""
+
+
+class Withheld(ValueError):
+    """The server keeps a reply to itself, as a filter of contents does."""
 
 
 _TOO_LONG = re.compile(
@@ -22,51 +31,42 @@ _TOO_LONG = re.compile(
 """Errors of vLLM, llama.cpp, SGLang and OpenAI for a prompt longer than the model's context."""
 
 
-def says_too_long(error) -> bool:
-    """Whether an `openai.APIStatusError` says that the request does not fit the model's context.
+def says_too_long(status: int, error: Mapping[str, Any]) -> bool:
+    """Whether an error says that the request does not fit the model's context.
 
     Only the message, type and code of the error are searched: the rest may repeat the request.
     """
-    body = error.body if isinstance(error.body, dict) else {}
-    fields = (body.get(name) for name in ("code", "type", "message"))
-    return error.status_code in (400, 413, 422) and any(
+    fields = (error.get(name) for name in ("code", "type", "message"))
+    return status in (400, 413, 422) and any(
         isinstance(text, str) and _TOO_LONG.search(text) for text in fields
     )
 
 
-def read_body(response, deadline: float) -> bytes:
-    """Read all bytes of a streamed response.
+_CUT_OFF = ("error", "abort", "aborted", "cancelled", "canceled", "failed")
+_WITHHELD = ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii")
 
-    deadline: on the clock of `time.monotonic`, checked after each piece.
 
-    Raises openai's APITimeoutError past the deadline, and its APIConnectionError if the response
-    breaks off.
+def first_choice(answer: Any) -> dict[str, Any]:
+    """The first choice in an answer.
+
+    Raises Malformed if there is none, CutOff or Withheld if the server did not let it end.
     """
-    import openai
-
-    body = bytearray()
-    try:
-        for piece in response.iter_bytes():
-            body += piece
-            if time.monotonic() > deadline:
-                raise TimeoutError
-    except Exception as error:  # of whichever HTTP library openai uses
-        slow = "Timeout" in type(error).__name__
-        kind = openai.APITimeoutError if slow else openai.APIConnectionError
-        raise kind(request=response.http_request) from error
-    return bytes(body)
-
-
-def first_choice(body: bytes) -> dict[str, Any]:
-    """The first choice in an answer; raises Malformed if there is none."""
-    try:
-        answer = json.loads(body.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise Malformed(f"no JSON ({type(error).__name__}: {str(error)[:200]})") from error
-    choices = answer.get("choices") if isinstance(answer, dict) else None
+    answer = answer if isinstance(answer, dict) else {}
+    choices = answer.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise Malformed("it holds no completion")
+        cause = answer.get("error") or answer.get("detail")
+        raise Malformed("it holds no completion" + (f" but {_brief(cause)}" if cause else ""))
+    finish = str(choices[0].get("finish_reason")).lower()
+    if finish in _WITHHELD:
+        raise Withheld(f"the server withheld the reply ({finish})")
+    if finish in _CUT_OFF:
+        cause = choices[0].get("error")
+        raise CutOff(f"the server cut the reply off ({_brief(cause) if cause else finish})")
     return choices[0]
+
+
+def _brief(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)[:200]
 
 
 def finish_of(choice: dict[str, Any]) -> str | None:
@@ -103,39 +103,89 @@ def _log_probs(top: Any) -> dict[str, float]:
     return {token: float(value) for token, value in pairs if isinstance(value, int | float)}
 
 
-def text_of(fields: dict[str, Any], name: str) -> str:
-    """The text in a field, "" for null; raises Malformed for anything else."""
-    text = fields.get(name)
-    if text is not None and not isinstance(text, str):
-        raise Malformed(f"{name} is a {type(text).__name__}")
-    return text or ""
+def text_of(choice: dict[str, Any]) -> str:
+    """The text of a completion; raises Malformed if it has none."""
+    if not isinstance(choice.get("text"), str):
+        raise Malformed(f"its text is a {_kind(choice, 'text')}")
+    return choice["text"]
 
 
-def message_of(choice: dict[str, Any]) -> tuple[str, tuple[ToolCall, ...], bool]:
-    """The text and the calls of a chat message, and whether the server sent any calls.
+def message_of(
+    choice: dict[str, Any], tools: Sequence[Tool], parser: Parser = "robust"
+) -> tuple[Message, bool]:
+    """A chat message, and whether the server sent any calls.
 
-    Calls whose arguments are not a valid JSON object are added to the text.
+    tools: their schemas tell how arguments are cast.
+    parser: of calls. Arguments that are broken are repaired as `robust` repairs them in a text.
+
+    What the model thought is in the message's `thought`. Calls whose arguments are no object are
+    added to the text. Raises Malformed for a message that holds nothing at all.
     """
     message = choice.get("message")
     if not isinstance(message, dict):
-        raise Malformed(f"message is a {type(message).__name__}")
-    text, sent = text_of(message, "content"), message.get("tool_calls") or []
+        raise Malformed(f"its message is a {_kind(choice, 'message')}")
+    text, thought = _content(message)
+    sent = message.get("tool_calls") or []
+    if not sent and message.get("function_call"):  # as before there were tools
+        sent = [{"function": message["function_call"]}]
     if not isinstance(sent, list):
-        raise Malformed(f"tool_calls is a {type(sent).__name__}")
+        raise Malformed(f"tool_calls is a {_kind(message, 'tool_calls')}")
+    if text is None and not sent and not thought:
+        raise Malformed("its message holds neither content nor calls")
+    text = text or ""
     calls = []
     for call in sent:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise Malformed("a tool call names no function")
         name, arguments = function["name"], function.get("arguments")
-        if isinstance(arguments, dict):  # as some servers send them
-            arguments = json.dumps(arguments)
-        elif arguments is not None and not isinstance(arguments, str):
-            raise Malformed(f"the arguments of a tool call are a {type(arguments).__name__}")
-        read = load_json(arguments or "{}")
-        if isinstance(read, dict):
+        if not (arguments is None or arguments == [] or isinstance(arguments, str | dict)):
+            raise Malformed(f"the arguments of a tool call are a {_kind(function, 'arguments')}")
+        read = _arguments(arguments, next((t for t in tools if t.name == name), None), parser)
+        if read is not None:
             number = call.get("id")
             calls.append(ToolCall(name, read, number if isinstance(number, str) else None))
         else:
             text += f"\n{name} {arguments}"
-    return text, tuple(calls), bool(sent)
+    return Message("assistant", text, tuple(calls), thought=thought), bool(sent)
+
+
+def _arguments(sent: Any, tool: Tool | None, parser: Parser) -> dict[str, Any] | None:
+    if parser == "robust":
+        return read_arguments(sent, tool)
+    text = json.dumps(sent) if isinstance(sent, dict) else sent
+    value = load_json(text) if text else {}
+    return value if isinstance(value, dict) else None
+
+
+def _content(message: dict[str, Any]) -> tuple[str | None, str]:
+    """The text of a message, None if it has none, and the thought."""
+    named = (message.get(name) for name in ("reasoning_content", "reasoning", "thinking"))
+    thoughts = [next((text for text in named if isinstance(text, str) and text), "")]
+    content = message.get("content")
+    if isinstance(content, list) and content:  # parts, as some servers send them
+        texts = []
+        for part in content:
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind in ("text", "output_text") and isinstance(part.get("text"), str):
+                texts.append(part["text"])
+            elif kind == "thinking" and isinstance(part.get("thinking"), str | list):
+                inner = part["thinking"]
+                inner = inner if isinstance(inner, list) else [{"text": inner}]
+                thoughts += [str(piece["text"]) for piece in inner if "text" in piece]
+            else:
+                raise Malformed("its content is a list of what is not text")
+        content = "".join(texts)
+    if content is None and isinstance(message.get("refusal"), str):
+        content = message["refusal"]
+    if content is not None and not isinstance(content, str):
+        raise Malformed(f"its content is a {_kind(message, 'content')}")
+    return content, "\n\n".join(filter(None, thoughts)).strip()
+
+
+def _kind(fields: dict[str, Any], name: str) -> str:
+    """The type of a field, in words of JSON."""
+    kinds = {type(None): "null", dict: "object", list: "list", str: "string", bool: "boolean"}
+    if name not in fields:
+        return "missing field"
+    return kinds.get(type(fields[name]), "number")
