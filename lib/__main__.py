@@ -40,12 +40,19 @@ def main(argv=None) -> int:
     except (ValueError, OSError, ImportError, FloatingPointError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _is_policy_error(error):
             raise
-        print(f"error: {in_options(str(error), options)}", file=sys.stderr)
+        print(f"error: {in_options(_wording(error), options)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         going_on = getattr(command, "INTERRUPTED", "")
         print("interrupted" + (going_on and f": {going_on}"), file=sys.stderr)
         return 130
+
+
+def _wording(error: Exception) -> str:
+    """What an error says; one of the system names the file, without its number."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    return str(error)
 
 
 def _is_policy_error(error: RuntimeError) -> bool:

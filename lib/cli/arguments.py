@@ -26,6 +26,13 @@ def positive(text: str) -> int:
     raise argparse.ArgumentTypeError(f"expected a whole number from 1 up, got {text!r}")
 
 
+def natural(text: str) -> int:
+    """A whole number from 0 up."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number from 0 up, got {text!r}")
+
+
 def shard(text: str) -> tuple[int, int]:
     """(I, N) of I/N, the I-th of N parts, from 0."""
     part, _, parts = text.partition("/")
@@ -70,7 +77,7 @@ def add_tasks(parser, text: str) -> None:
 
 
 def add_seed(parser) -> None:
-    parser.add_argument("--seed", type=int, default=0, help="of all random numbers")
+    parser.add_argument("--seed", type=natural, default=0, help="of all random numbers")
 
 
 def add_context(parser) -> None:

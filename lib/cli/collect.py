@@ -8,7 +8,13 @@ from lib.cli import arguments as shared
 
 SUMMARY = "Collect attempts at the tasks of an environment or benchmark; rerun to resume."
 INTERRUPTED = "the same command goes on with what is not finished"
-ALIASES = {"count": "--tasks", "kind": "--server-kind", "at_once": "--concurrency"}
+ALIASES = {
+    "address": "--server",
+    "api_key": "--api-key-env",
+    "at_once": "--concurrency",
+    "count": "--tasks",
+    "kind": "--server-kind",
+}
 
 
 def add_arguments(parser):
@@ -97,6 +103,8 @@ def run(arguments):
     policy = server_policy(arguments) if arguments.server else None
     known = policy.settings if policy else policies.known_settings(**policy_options(arguments))
     collection.check(environment, tasks, arguments.n, arguments.out, **labels, policy=known)
+    if policy:
+        policy.check()
 
     from accelerate import PartialState
 

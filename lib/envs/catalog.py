@@ -21,6 +21,9 @@ ENVIRONMENTS = {
 BENCHMARKS = {"bfcl": ("lib.envs.benchmarks.bfcl", "BFCL")}
 """The real benchmarks: name to module and class."""
 
+SPLITS = ("train", "test")
+"""The parts of an environment of the lab."""
+
 COUNT = 200
 """Tasks of an environment of the lab if no count is given; it can draw as many as are wanted."""
 
@@ -61,6 +64,8 @@ def open_environment(name: str, split: str | None = None, count: int | None = No
         raise ValueError(
             f"`split` is {split!r}, but {name!r} names its part already: give only one"
         )
+    if part:
+        _check_part(base, part)
     if base in ENVIRONMENTS:
         return _new(ENVIRONMENTS[base], split or part or "train", COUNT if count is None else count)
     environment = _new(BENCHMARKS[base], *[part] if part else [])
@@ -71,6 +76,16 @@ def open_environment(name: str, split: str | None = None, count: int | None = No
             "leave it out"
         )
     return environment
+
+
+def _check_part(base: str, part: str) -> None:
+    own = base in ENVIRONMENTS
+    parts = SPLITS if own else import_module(BENCHMARKS[base][0]).PARTS
+    if part not in parts:
+        raise ValueError(
+            f"there is no environment '{base}:{part}': expected {base}: with one of "
+            f"{', '.join(parts)}"
+        )
 
 
 def _new(entry, *options) -> Environment:

@@ -16,7 +16,7 @@ from lib import outcomes
 from lib.envs import Environment
 from lib.rollouts.episodes import in_batches, side_by_side
 from lib.rollouts.policies.protocol import Policy
-from lib.trajectories import manifest
+from lib.trajectories import manifest, storage
 from lib.trajectories.jsonl import Entry, RolloutWriter
 from lib.trajectories.manifest import CollectionError
 from lib.trajectories.schema import Rollout, RolloutKey, TrajectoryError
@@ -62,6 +62,7 @@ def collect(
     out, (part, parts) = Path(out), shard
     tasks = list(dict.fromkeys(tasks))
     _check_arguments(environment, tasks, n, at_once, shard)
+    storage.check_folder(out)
     settings = _settings(environment, policy.settings, pair, arm, seed, max_turns)
     manifest.agree(out / "manifest.json", settings)
     name = f"{part:03}-of-{parts:03}"
@@ -116,6 +117,7 @@ def check(
         one is an error at once.
     """
     _check_arguments(environment, tasks, n, at_once, shard)
+    storage.check_folder(out)
     settings = _settings(environment, policy, pair, arm, seed, max_turns)
     manifest.check(Path(out) / "manifest.json", settings)
 

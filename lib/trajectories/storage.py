@@ -16,6 +16,20 @@ class LockedError(RuntimeError):
     """Another process, or another part of this one, holds the lock."""
 
 
+def check_folder(path: str | Path, name: str = "out") -> None:
+    """Raise ValueError if no folder can be at `path` because a file is there, or above it.
+
+    name: of the parameter, for the error.
+    """
+    path = Path(path)
+    there = next((place for place in (path, *path.parents) if place.exists()), path)
+    if there.exists() and not there.is_dir():
+        where = "it" if there == path else str(there)
+        raise ValueError(
+            f"{name} is {str(path)!r}: expected a folder, but {where} is a file. Choose another."
+        )
+
+
 @contextlib.contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield the path of a new file beside `path`, which replaces `path` when the block ends.

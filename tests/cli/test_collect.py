@@ -14,6 +14,7 @@ from lib.rollouts.collection import table
 from lib.trajectories.store import read_collection
 from tests import tiny
 from tests.bench.kills import essence
+from tests.recorder import serving
 
 COMMAND = ("-m", "lib", "collect", "bfcl:simple_python")
 
@@ -77,6 +78,7 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     [
         ("--tasks", "-1", "expected a whole number from 1 up, got '-1'"),
         ("-n", "0", "expected a whole number from 1 up, got '0'"),
+        ("--seed", "-1", "expected a whole number from 0 up, got '-1'"),
         ("--shard", "x", "expected I/N with I from 0 to N - 1, such as 0/4 for the first of four"),
         ("--shard", "4/4", "got '4/4'"),
     ],
@@ -93,3 +95,39 @@ def test_the_key_of_a_server_comes_from_the_environment(monkeypatch):
     policy = server_policy(make_parser().parse_args([*arguments, "--api-key-env", "SOME_KEY"]))
     assert policy._exchange._client.headers["Authorization"] == "Bearer secret"
     assert "secret" not in str(policy.settings)
+
+
+LAKE = ["collect", "frozenlake", "m", "--server"]
+
+
+@pytest.mark.parametrize("name", ["bfcl:nosuch", "frozenlake:nosuch"])
+def test_a_part_that_an_environment_does_not_have(tmp_path, capsys, name):
+    assert main(["collect", name, "m", "-o", str(tmp_path)]) == 2
+    expected = f"error: there is no environment '{name}': expected {name.partition(':')[0]}: with"
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", ["README.md", "README.md/deep/er"])
+def test_a_file_in_the_place_of_the_folder(tmp_path, capsys, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").touch()
+    assert main([*LAKE, "http://127.0.0.1:9/v1", "-o", out]) == 2
+    assert f"error: --out is '{out}': expected a folder, but" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["nourl", "http://127.0.0.1:9/v1"])
+def test_without_a_server_no_collection_is_begun(tmp_path, capsys, address):
+    out = tmp_path / "out"
+    assert main([*LAKE, address, "-o", str(out)]) == 2
+    assert ("--server is 'nourl'" if address == "nourl" else "no server answers") in (
+        capsys.readouterr().err
+    )
+    assert not out.exists()
+
+
+def test_a_model_that_a_server_does_not_list_begins_no_collection(tmp_path, capsys):
+    with serving(lambda body: (404, {"error": {"message": "no such model"}})) as server:
+        server.models = ["one"]
+        assert main([*LAKE, server.address, "-o", str(tmp_path / "out")]) == 2
+    assert "has no model 'm' (it has 'one')" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -37,6 +37,7 @@ MULTI_TURN = (
     "multi_turn_long_context",
 )
 SINGLE_TURN = ("simple_python", "multiple")
+PARTS = MULTI_TURN + SINGLE_TURN
 
 MAX_ROUNDS = 20
 """Rounds of tool calls within a user turn; a policy that makes one more has failed."""
@@ -62,8 +63,8 @@ class BFCL:
     """
 
     def __init__(self, category: str = "multi_turn_base", *, system: str = SYSTEM):
-        if category not in MULTI_TURN + SINGLE_TURN:
-            choices = ", ".join(MULTI_TURN + SINGLE_TURN)
+        if category not in PARTS:
+            choices = ", ".join(PARTS)
             raise ValueError(f"category must be one of {choices}, got {category!r}")
         require("bfcl-eval", VERSION)
         data = Path(importlib.util.find_spec("bfcl_eval").submodule_search_locations[0]) / "data"
