@@ -3,11 +3,19 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 
-from lib.generation.kv_cache import RereadCache, SharedPrefixCache, reading, why_uncovered
+from lib.generation import model_cache
+from lib.generation.kv_cache import (
+    RereadCache,
+    SharedPrefixCache,
+    reading,
+    why_uncacheable,
+    why_uncovered,
+)
 from lib.generation.sampling import Chooser, Sampling
 from lib.trajectories.schema import RolloutKey
 
@@ -32,6 +40,12 @@ class Completion:
     """Number of tokens that rounding could have changed; see ``sampling.NEAR``."""
 
 
+def context_limit(model) -> int | None:
+    """The length of context, in tokens, that a model's configuration gives; None if it does not."""
+    config = model.config.get_text_config(decoder=True)
+    return getattr(config, "max_position_embeddings", None)
+
+
 class Engine:
     """Samples from ``model``, a causal model of transformers, and does not change it.
 
@@ -42,12 +56,14 @@ class Engine:
     tokenizer : decodes tokens for ``Completion.text`` and stop strings; None if neither is needed.
     context : maximum length in tokens; by default the model's ``max_position_embeddings``.
 
-    ``shares`` is False if the shared-prefix attention does not support the model. It is then
-    sampled without a KV cache, slowly, and a warning gives the reason.
+    ``new_cache`` makes the KV cache of a batch: of the model and the number of rows. If the
+    shared-prefix attention does not support the model, it is that of transformers, in which each
+    row has a copy of its prompt. If even that fails a check, there is none, and each token reads
+    the whole context again, slowly. In both cases a warning gives the reason.
     """
 
     def __init__(self, model, tokenizer=None, *, context: int | None = None):
-        limit = getattr(model.config, "max_position_embeddings", None)
+        limit = context_limit(model)
         if context is None and limit is None:
             raise ValueError(
                 "this model has no max_position_embeddings: give Engine(context=tokens)"
@@ -57,13 +73,29 @@ class Engine:
                 f"context is {context}: it must be from 1 to the model's {limit} tokens"
             )
         self.model, self.tokenizer, self.context = model, tokenizer, context or limit
-        reason = why_uncovered(model.config)
-        self.shares = reason is None
-        if not self.shares:
+        self.new_cache = self._choose_cache()
+
+    def _choose_cache(self):
+        reason = why_uncovered(self.model.config)
+        if reason is None:
+            return SharedPrefixCache
+        trouble, wide = why_uncacheable(self.model.config), False
+        if trouble is None:
+            with reading(self.model):
+                trouble, wide = model_cache.check(self.model, self.context)
+        if trouble is None:
             warnings.warn(
-                f"sampling re-reads the whole context for every token, because {reason}",
-                stacklevel=2,
+                "sampling uses the KV cache of transformers, with a copy of the prompt for each "
+                f"row, because {reason}",
+                stacklevel=3,
             )
+            return partial(model_cache.ModelCache, wide=wide)
+        if trouble != reason:
+            reason += f", and {trouble}"
+        warnings.warn(
+            f"sampling re-reads the whole context for every token, because {reason}", stacklevel=3
+        )
+        return RereadCache
 
     def open(self, keys: Sequence[RolloutKey]) -> "Batch":
         """Open a batch of rollouts; row i draws the random numbers of ``keys[i]``."""
@@ -117,9 +149,7 @@ class Batch:
         return [replies.completion(i, self.engine.tokenizer) for i in range(len(rows))]
 
     def _new_cache(self):
-        return (SharedPrefixCache if self.engine.shares else RereadCache)(
-            self.engine.model, len(self.keys)
-        )
+        return self.engine.new_cache(self.engine.model, len(self.keys))
 
     def _sample(self, active, rows, contexts, settings, replies):
         logits = self.cache.begin([rows[i] for i in active], [contexts[i] for i in active])

@@ -4,110 +4,15 @@ Registered with transformers as an attention function. A forward pass hands it a
 which holds the keys and values of earlier tokens; the model itself keeps no cache.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from transformers import AttentionInterface
 
+from lib.generation.kv_store import KVStore
+
 NAME = "shared_prefix"
-SPARE = 16
-"""Spare places for the next tokens of a sequence."""
 HIDDEN = -1e30
 """Score of a hidden key: finite, so that a query with all keys hidden has no NaN."""
-
-
-class KVStore:
-    """Keys and values of n sequences: tokens of their own, after a prefix that several may share.
-
-    ``own`` is [layers, 2, n, kv heads, room + 1, head size], keys then values; place ``room`` is
-    written by padding and never read. Slot i has ``length[i]`` own tokens, at positions from
-    ``offset[i]`` on, after prefix number ``prefix[i]`` or, where that is -1, after nothing.
-    ``shared`` is [layers, 2, prefixes, kv heads, longest, head size].
-    """
-
-    def __init__(self, config, number: int, room: int, like: torch.Tensor):
-        heads = config.num_attention_heads
-        kv_heads = getattr(config, "num_key_value_heads", None) or heads
-        size = getattr(config, "head_dim", None) or config.hidden_size // heads
-        layers = config.num_hidden_layers
-        self.own = like.new_zeros(layers, 2, number, kv_heads, room + 1, size)
-        self.length = np.zeros(number, dtype=np.int64)
-        self.prefix = np.full(number, -1)
-        self.offset = np.zeros(number, dtype=np.int64)
-        self.shared = like.new_zeros(layers, 2, 0, kv_heads, 0, size)
-        self._some = (), self.shared
-
-    @property
-    def room(self) -> int:
-        """Number of own tokens that a sequence can hold."""
-        return self.own.shape[4] - 1
-
-    def grow(self, room: int) -> None:
-        """Make room for at least ``room`` own tokens in each sequence.
-
-        It grows often and by little: attention reads densely packed keys up to three times as fast.
-        """
-        if room > self.room:
-            shape = list(self.own.shape)
-            shape[4] = room + SPARE + 1
-            held = int(self.length.max(initial=0))
-            grown = self.own.new_empty(shape)
-            grown[:, :, :, :, :held] = self.own[:, :, :, :, :held]
-            # Places that are not written yet are read with no weight, so they must be finite.
-            grown[:, :, :, :, held:] = 0
-            self.own = grown
-
-    def copy(self, sources: np.ndarray, targets: np.ndarray) -> None:
-        """Copy the sequence of slot sources[i] to slot targets[i], all at once."""
-        if len(targets):
-            self.own[:, :, targets] = self.own[:, :, sources]
-            for column in (self.length, self.prefix, self.offset):
-                column[targets] = column[sources]
-
-    def empty(self, first: int) -> None:
-        """Forget the sequences of the slots from ``first`` on."""
-        self.length[first:], self.prefix[first:], self.offset[first:] = 0, -1, 0
-
-    def extend(self, number: int) -> None:
-        """Have at least ``number`` slots; add some more empty ones, so that few calls add any."""
-        more = number - len(self.length)
-        if more > 0:
-            shape = list(self.own.shape)
-            shape[2] = more + len(self.length) // 2
-            self.own = torch.cat([self.own, self.own.new_zeros(shape)], 2)
-            self.length, self.offset = (
-                np.append(column, np.zeros(shape[2], dtype=np.int64))
-                for column in (self.length, self.offset)
-            )
-            self.prefix = np.append(self.prefix, np.full(shape[2], -1))
-
-    def share(self, users: Sequence[Sequence[int]], prefixes: Sequence[torch.Tensor]) -> None:
-        """Give each prefix, [layers, 2, kv heads, length, head size], to empty slots that use it.
-
-        Prefixes that no slot uses any more are dropped.
-        """
-        used, renumbered = np.unique(self.prefix[self.prefix >= 0], return_inverse=True)
-        self.prefix[self.prefix >= 0] = renumbered
-        for number, (slots, prefix) in enumerate(zip(users, prefixes, strict=True), len(used)):
-            self.prefix[slots], self.offset[slots] = number, prefix.shape[3]
-        kept = self.offset[self.prefix >= 0]
-        shape = list(self.shared.shape)
-        shape[2], shape[4] = len(used) + len(users), int(kept.max(initial=0))
-        shared = self.shared.new_zeros(shape)
-        held = min(shape[4], self.shared.shape[4])
-        shared[:, :, : len(used), :, :held] = self.shared[:, :, used.tolist(), :, :held]
-        for number, prefix in enumerate(prefixes, len(used)):
-            shared[:, :, number, :, : prefix.shape[3]] = prefix
-        self.shared, self._some = shared, ((), None)
-
-    def shared_of(self, numbers: np.ndarray) -> torch.Tensor:
-        """``shared`` of these prefixes, numbers in rising order; the last result is cached."""
-        if len(numbers) == self.shared.shape[2]:
-            return self.shared
-        if self._some[0] != tuple(numbers):
-            self._some = tuple(numbers), self.shared[:, :, numbers.tolist()]
-        return self._some[1]
 
 
 class Pass:
@@ -118,8 +23,9 @@ class Pass:
     """
 
     def __init__(self, store: KVStore, low: int, high: int, padding: np.ndarray, width: int):
-        device = store.own.device
-        self.layers = store.own[:, :, low:high]
+        device = store.own[0].device
+        self.layout = store.layout
+        self.own = [own[:, :, low:high] for own in store.own]
         column = np.arange(width)
         place = store.length[low:high, None] + column - padding[:, None]
         self.extent = int(place[:, -1].max()) + 1
@@ -165,21 +71,25 @@ class Pass:
         that key's score is log sum exp s and its value softmax(s) V, which makes the whole equal to
         one softmax over all keys.
 
-        ``query`` is [n, heads, T, head size], ``key`` and ``value`` [n, kv heads, T, head size];
-        returns [n, T, heads, head size].
+        ``query`` is [n, heads, T, head size], ``key`` and ``value`` [n, kv heads, columns, head
+        size]; returns [n, T, heads, head size]. The queries are those of the last T columns.
         """
         rows, heads, width, size = query.shape
         kv_heads = key.shape[1]
-        keys, values = self.layers[layer]
-        keys.transpose(1, 2)[self.rows, self.write] = key.transpose(1, 2)
-        values.transpose(1, 2)[self.rows, self.write] = value.transpose(1, 2)
+        part, index = self.layout.place[layer]
+        keys, values = self.own[part][index]
+        if layer not in self.layout.reads_others:
+            keys.transpose(1, 2)[self.rows, self.write] = key.transpose(1, 2)
+            values.transpose(1, 2)[self.rows, self.write] = value.transpose(1, 2)
 
         query = (query * scale).reshape(rows, kv_heads, -1, size)
         keys, values = keys[:, :, : self.extent], values[:, :, : self.extent]
-        hidden = self._own_mask(window, heads // kv_heads)
+        repeats = heads // kv_heads
+        hidden = self._own_mask(window, repeats, width)
         prefix = None
         if self.groups:
-            prefix = self._attend_prefix(layer, query, window, softcap, heads // kv_heads)
+            shared = self.shared[part][index]
+            prefix = self._attend_prefix(shared, query, window, softcap, repeats, width)
         if width > 1:
             out = _join(_attend(query, keys, values, hidden, softcap), prefix)
         else:
@@ -187,13 +97,13 @@ class Pass:
         out = out.view(rows, kv_heads, -1, width, size)
         return out.permute(0, 3, 1, 2, 4).reshape(rows, width, heads, size)
 
-    def _attend_prefix(self, layer, query, window, softcap, repeats):
+    def _attend_prefix(self, shared, query, window, softcap, repeats, width):
         """Output and log-sum-exp over the prefixes, [n, kv heads, queries, size] and [..., 1].
 
         All queries of a group meet one copy of the keys; a row without a prefix gets no weight.
         """
-        start, hidden = self._prefix_mask(window, repeats)
-        keys, values = self.shared[layer, :, :, :, start:]
+        start, hidden = self._prefix_mask(window, repeats, width)
+        keys, values = shared[:, :, :, start:]
         grouped = query[self.members].unflatten(0, (self.groups, -1)).transpose(1, 2)
         out, total = _attend(grouped.flatten(2, 3), keys, values, hidden, softcap)
         out, total = (
@@ -202,32 +112,36 @@ class Pass:
         )
         return out, total if self.alone is None else total.masked_fill(self.alone, HIDDEN)
 
-    def _own_mask(self, window, repeats):
+    def _own_mask(self, window, repeats, width):
         """Own places hidden from a query, [n, 1, repeats * T, extent]; None if it sees all."""
-        if ("own", window) not in self.masks:
-            distance = self.place[:, :, None] - torch.arange(self.extent, device=self.place.device)
+        about = "own", window, repeats, width
+        if about not in self.masks:
+            place = self.place[:, -width:, None]
+            distance = place - torch.arange(self.extent, device=place.device)
             hidden = distance < 0
             if window is not None:
                 hidden |= distance >= window
             hidden = hidden.repeat(1, repeats, 1)[:, None] if bool(hidden.any()) else None
-            self.masks["own", window] = hidden
-        return self.masks["own", window]
+            self.masks[about] = hidden
+        return self.masks[about]
 
-    def _prefix_mask(self, window, repeats):
+    def _prefix_mask(self, window, repeats, width):
         """The first place that a query sees, and what is hidden, [groups, 1, queries, places]."""
-        if ("prefix", window) not in self.masks:
-            longest = self.shared.shape[4]
+        about = "prefix", window, repeats, width
+        if about not in self.masks:
+            positions = self.positions[:, -width:]
+            longest = self.shared[0].shape[4]
             start = 0
             if window is not None:
-                start = min(max(int(self.positions.min()) - window + 1, 0), longest - 1)
+                start = min(max(int(positions.min()) - window + 1, 0), longest - 1)
             places = torch.arange(start, longest, device=self.place.device)
             hidden = (places >= self.lengths[:, None])[:, None, None]
             if window is not None:
-                far = self.positions[self.members][:, :, None] - places >= window
+                far = positions[self.members][:, :, None] - places >= window
                 far = far.repeat(1, repeats, 1).unflatten(0, (self.groups, -1)).flatten(1, 2)
                 hidden = hidden | far[:, None]
-            self.masks["prefix", window] = start, hidden if bool(hidden.any()) else None
-        return self.masks["prefix", window]
+            self.masks[about] = start, hidden if bool(hidden.any()) else None
+        return self.masks[about]
 
 
 def _scores(query, keys, hidden, softcap):

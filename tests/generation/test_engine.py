@@ -5,6 +5,8 @@ import torch
 from transformers import LlamaConfig
 
 from lib.generation import Engine, Sampling, kv_cache
+from lib.generation.kv_cache import RereadCache, SharedPrefixCache
+from lib.generation.model_cache import ModelCache
 from lib.trajectories.schema import RolloutKey
 
 FREE = Sampling(temperature=1.0, max_new_tokens=10)
@@ -81,10 +83,10 @@ def test_a_checkpoints_generation_settings_do_not_leak_in(make, prompt, keys):
     assert tokens(replies[0]) == tokens(replies[1])
 
 
-@pytest.mark.parametrize("shares", [True, False])
-def test_turns_go_on_as_if_read_from_the_start(llama, prompt, keys, shares, full_forward):
+@pytest.mark.parametrize("cache", [SharedPrefixCache, ModelCache, RereadCache])
+def test_turns_go_on_as_if_read_from_the_start(llama, prompt, keys, cache, full_forward):
     engine = Engine(llama)
-    engine.shares = shares
+    engine.new_cache = cache
     batch, contexts = engine.open(keys(5)), [prompt(6)] * 3 + [prompt(9, seed=1)] * 2
     for turn, rows in enumerate([[0, 1, 2, 3, 4], [4, 0, 2], [2, 4]]):
         replies = batch.reply(rows, [contexts[row] for row in rows], FREE)
