@@ -102,7 +102,7 @@ def records(folder, name):
     """The lines of a log as JSON, in an order of their own, without what hangs on the machine."""
     found = [json.loads(line) for line in lines(folder, name)]
     for one in found:
-        for part in ("seconds", "engine_gap"):
+        for part in ("seconds", "engine_gap", "collection"):
             one.pop(part, None)
     keys = ("task", "attempt", "step", "key")
     return sorted(found, key=lambda one: json.dumps([one.get(key) for key in keys]))

@@ -152,7 +152,11 @@ def digest(rollout: Rollout) -> str:
     """A short key of what scores depend on: the messages, the tools, the token ids, the outcome."""
     tools = rollout.tools if isinstance(rollout.tools, str) else tools_key(rollout.tools)
     ids = [(turn.message, turn.prompt_ids, turn.action_ids) for turn in rollout.turns]
-    read = [rollout.passed, list(map(asdict, rollout.messages)), tools, ids]
+    messages = list(map(asdict, rollout.messages))
+    for message in messages:
+        if not message["thought"]:
+            del message["thought"]  # as in scores from before thoughts were kept
+    read = [rollout.passed, messages, tools, ids]
     return hashlib.sha256(json.dumps(read).encode("ascii")).hexdigest()[:16]
 
 

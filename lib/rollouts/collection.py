@@ -80,8 +80,11 @@ def collect(
         with _Bar(passed, len(wanted), progress) as bar:
             play = in_batches if policy.concurrency is None else side_by_side
             sampling = dict(policy.settings.get("sampling", {}))
+            own = manifest.key(out)
             for played in play(policy, environment, keys, pair, arm, max_turns, at_once):
-                rollout = replace(played, sampling=sampling, tools=tools.store(played.tools))
+                rollout = replace(
+                    played, sampling=sampling, tools=tools.store(played.tools), collection=own
+                )
                 bar.add(_write(file, rollout).passed)
     return _table(out)
 

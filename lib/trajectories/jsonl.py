@@ -51,8 +51,9 @@ def _plain(item: Any) -> dict[str, Any]:
     if not is_dataclass(item):
         raise TypeError(f"{item!r} is a {type(item).__name__}")
     record = {known.name: getattr(item, known.name) for known in fields(item)}
-    if record.get("thought") == "":
-        del record["thought"]  # most messages have none
+    for name in ("thought", "collection"):  # most messages and old rollouts have none
+        if record.get(name) == "":
+            del record[name]
     return record
 
 
@@ -118,12 +119,19 @@ def _build(kind: type, raw: dict[str, Any]) -> Any:
 
 
 class Entry(NamedTuple):
-    """The attempt that a line holds, how it ended, and the byte at which the line starts."""
+    """The attempt that a line holds, how it ended, and the byte at which the line starts.
+
+    Beside it what tells from which collection it is: the key of the collection's settings, the
+    seed of the policy, and how it sampled.
+    """
 
     key: tuple[str, str, str, str, int]
     passed: bool | None
     reason: str
     start: int
+    collection: str = ""
+    seed: int | None = None
+    sampling: dict[str, Any] = {}  # noqa: RUF012 (a tuple's default, never changed)
 
 
 def iter_rollouts(
@@ -193,9 +201,13 @@ def _numbered(path: str | Path, number: int, read: Callable[[Any], Any], record:
 
 def _entry(record: Any, start: int) -> Entry:
     _check_schema(record)
-    names = ("benchmark", "pair", "arm", "task", "attempt", "passed", "reason")
+    names = ("benchmark", "pair", "arm", "task", "attempt", "passed", "reason", "collection")
     head = _build(Rollout, {name: record[name] for name in names if name in record})
-    return Entry(head.key, head.passed, head.reason, start)
+    seeds, sampling = (record.get(name) or {} for name in ("seeds", "sampling"))
+    if not isinstance(seeds, dict) or not isinstance(sampling, dict):
+        raise TrajectoryError("expected seeds and sampling to be objects")
+    own = (head.collection, seeds.get("policy"), sampling)
+    return Entry(head.key, head.passed, head.reason, start, *own)
 
 
 def read_rollouts(path: str | Path) -> list[Rollout]:

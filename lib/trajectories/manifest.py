@@ -1,5 +1,6 @@
 """The manifest of a collection: the settings that decide its content, which no rerun may change."""
 
+import hashlib
 import json
 import platform
 import warnings
@@ -23,8 +24,10 @@ def agree(path: Path, settings: Mapping[str, Any]) -> None:
 
     settings: nested JSON values. The versions of Python and of `PACKAGES` are stored with them.
 
-    Raises CollectionError if a setting differs, and warns if only a version does.
+    Raises CollectionError if a setting differs or `refuse_lost` does, and warns if only a version
+    differs.
     """
+    refuse_lost(path)
     wanted = _flat({"version": VERSION, **settings})
     versions = _versions()
     text = json.dumps(wanted | {"versions": versions}, indent=1, sort_keys=True) + "\n"
@@ -49,17 +52,36 @@ def agree(path: Path, settings: Mapping[str, Any]) -> None:
 def check(path: Path, settings: Mapping[str, Any]) -> None:
     """Raise CollectionError if one of these settings, which need not be all, differs.
 
-    Nothing is written. A folder without a manifest accepts any settings.
+    Nothing is written. A folder without a manifest accepts any settings unless it holds attempts.
     """
+    refuse_lost(path)
     if path.exists():
         wanted = _flat({"version": VERSION, **settings})
-        _refuse_other(path, _parse(path, path.read_text(encoding="utf-8")), wanted, wanted)
+        _refuse_other(path, _parse(path, _read(path)), wanted, wanted)
+
+
+def refuse_lost(path: Path) -> None:
+    """Raise CollectionError if attempts lie beside a manifest that is not there."""
+    attempts = sorted(path.parent.glob("rollouts-*.jsonl"))  # looked for first: it is written later
+    if attempts and not path.exists():
+        raise CollectionError(
+            f"{path.parent} holds attempts ({attempts[0].name}) but no {path.name}, which says "
+            "under which settings they were collected. Put it back, or choose another folder."
+        )
 
 
 def settings(folder: Path) -> dict[str, Any]:
     """The settings of a collection by their dotted names; {} if it has no manifest."""
     path = folder / "manifest.json"
-    return _parse(path, path.read_text(encoding="utf-8")) if path.exists() else {}
+    return _parse(path, _read(path)) if path.exists() else {}
+
+
+def key(folder: Path) -> str:
+    """A short key of the settings of a collection, whatever the versions; "" without a manifest."""
+    there = settings(folder)
+    there.pop("versions", None)
+    text = json.dumps(there, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16] if there else ""
 
 
 def _refuse_other(path: Path, there: dict, wanted: dict, names: Iterable[str]) -> None:
@@ -80,6 +102,15 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return versions
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CollectionError(
+            f"{path}: not UTF-8 ({error}). Repair it, or choose another folder."
+        ) from error
 
 
 def _parse(path: Path, text: str) -> dict[str, Any]:

@@ -129,7 +129,8 @@ class Rollout:
     counts as a failure. ``tools`` are the tools, or the :func:`tools_key` under which the
     collection stores them (:mod:`lib.trajectories.store`). ``seeds`` holds every seed by name,
     ``sampling`` every sampling setting, and ``info`` what else the environment reports (reward,
-    rounds, ...).
+    rounds, ...). ``collection`` is the key of the settings that the attempt was collected under
+    (:func:`lib.trajectories.manifest.key`), "" where it is not known.
     """
 
     benchmark: str
@@ -145,9 +146,10 @@ class Rollout:
     seeds: dict[str, int] = field(default_factory=dict)
     sampling: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
+    collection: str = ""
 
     def __post_init__(self):
-        for name in ("benchmark", "pair", "arm", "task", "reason"):
+        for name in ("benchmark", "pair", "arm", "task", "reason", "collection"):
             if not isinstance(getattr(self, name), str):
                 raise TrajectoryError(f"{name} must be a string, got {getattr(self, name)!r}")
         if type(self.attempt) is not int or self.attempt < 0:

@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
+from lib.trajectories import manifest
 from lib.trajectories.jsonl import Entry, iter_entries, rollouts_at
 from lib.trajectories.manifest import CollectionError
 from lib.trajectories.schema import Rollout, Tool, tools_key
@@ -48,14 +50,39 @@ def read_attempts(out: str | Path) -> list[Entry]:
 
 
 def find_entries(out: str | Path) -> dict[tuple, tuple[Path, Entry]]:
-    """By :attr:`Rollout.key`, the line that counts for each attempt, and the file it is in."""
+    """By :attr:`Rollout.key`, the line that counts for each attempt, and the file it is in.
+
+    Raises CollectionError for an attempt that the manifest shows to be of another collection.
+    """
     entries: dict[tuple, tuple[Path, Entry]] = {}
+    settings, key = manifest.settings(Path(out)), manifest.key(Path(out))
     for path in sorted(Path(out).glob(ROLLOUTS.format("*"))):
         for entry in iter_entries(path, on_torn=lambda message: None):
+            if settings:
+                _refuse_other(path, entry, settings, key)
             _, before = entries.get(entry.key, (None, None))
             if before is None or before.passed is None or entry.passed is not None:
                 entries[entry.key] = path, entry
     return entries
+
+
+def _refuse_other(path: Path, entry: Entry, settings: dict[str, Any], key: str) -> None:
+    """Refuse an attempt that was collected under other settings than those of the manifest."""
+    own = dict(zip(("benchmark", "pair", "arm"), entry.key, strict=False)) | {"seed": entry.seed}
+    own |= {f"policy.sampling.{name}": value for name, value in entry.sampling.items()}
+    other = [
+        f"{name} {value!r}, here {settings[name]!r}"
+        for name, value in own.items()
+        if value is not None and name in settings and settings[name] != value
+    ]
+    if not other and entry.collection not in ("", key):
+        other = ["its settings are not those of manifest.json"]
+    if other:
+        raise CollectionError(
+            f"{path}, at byte {entry.start}: attempt {entry.key[-1]} at task {entry.key[-2]!r} is "
+            f"of another collection ({'; '.join(other)}). Move {path.name} to a folder of its own, "
+            "with the manifest that it was collected under."
+        )
 
 
 class ToolFile:
