@@ -82,6 +82,13 @@ def _string_pattern(quote: str, place: str) -> re.Pattern[str]:
     return re.compile(f"((?:{inside})*+)[{end}]", re.DOTALL)
 
 
+@cache
+def _triple_pattern(quote: str, place: str) -> re.Pattern[str]:
+    after = rf"{quote * 2}(?={_AFTER_STRING[place]})"
+    inside = rf"[^\\\n{quote}]++|\\.|\n(?![ \t]*```)|{quote}(?!{after})"
+    return re.compile(f"((?:{inside})*+){quote * 3}", re.DOTALL)
+
+
 class _Stuck(Exception):
     """Reading cannot go on. The argument is where to look for the next value."""
 
@@ -226,6 +233,12 @@ class _Reader:
 
     def read_string(self, quote: str, at: int, place: str) -> tuple[str, int]:
         limit = at + 1 + self.effort.steps * _CHARACTERS_A_STEP
+        if quote in "\"'" and place != "key" and self.text.startswith(quote * 3, at):
+            triple = _triple_pattern(quote, place).match(self.text, at + 3, limit)
+            self.effort.spend((triple.end() if triple else min(limit, len(self.text))) - at)
+            if triple:
+                self.effort.note("quotes that JSON does not have")
+                return self.unescape(triple[1]), triple.end()
         match = _string_pattern(quote, place).match(self.text, at + 1, limit)
         self.effort.spend((match.end() if match else min(limit, len(self.text))) - at)
         if not match:

@@ -16,7 +16,8 @@ from typing import Any, Literal, NamedTuple
 from lib.rollouts.lenient_json import MAX_DEPTH, Effort, Torn, read_value, to_number
 from lib.trajectories.schema import Tool, ToolCall
 
-Parser = Literal["robust", "paper", "exact"]
+Parser = Literal["native", "robust", "paper", "exact"]
+PARSERS: tuple[Parser, ...] = ("native", "robust", "paper", "exact")
 
 _LONGEST = 200_000
 """The paper's and the exact parser read so many characters, far more than a reply has."""
@@ -38,7 +39,9 @@ def parse_tool_calls(text: str, tools: Sequence[Tool], parser: Parser = "robust"
         A completion. Its closing fence may be missing, since it may be the stop string.
     tools : sequence of Tool
         Calls of other tools are dropped. The schemas tell which strings to cast.
-    parser : {"robust", "paper", "exact"}
+    parser : {"native", "robust", "paper", "exact"}
+        - native reads the formats of :mod:`lib.rollouts.call_formats`, and where none of them shows,
+          as robust does. It is for replies of post-trained models in their own chat template.
         - robust reads what the policy meant. It looks into all blocks labelled tool_call; if they
           hold no call, into all other fenced blocks; if these hold none, at the first run of JSON
           in the text. It reads JSON by :func:`.lenient_json.read_value`, and casts strings to the
@@ -66,7 +69,12 @@ def parse_tool_calls(text: str, tools: Sequence[Tool], parser: Parser = "robust"
         return _parse_paper(text, known)
     if parser == "exact":
         return _parse_exact(text, known)
-    raise ValueError(f"parser must be 'robust', 'paper' or 'exact', got {parser!r}")
+    if parser == "native":
+        from lib.rollouts.call_formats.replies import read_native  # which reads by this module
+
+        return Parsed(*read_native(text, tools))
+    listed = ", ".join(map(repr, PARSERS))
+    raise ValueError(f"parser must be one of {listed}, got {parser!r}")
 
 
 # ------------------------------------------------------------------------------------ robust
@@ -81,7 +89,7 @@ _COST_OF_A_START = 32  # in characters of a string: three steps
 _WRAPPERS = ("function", "tool_call", "tool_calls", "function_call", "calls")
 
 
-class _Value(NamedTuple):
+class Value(NamedTuple):
     """A JSON value in a text that holds calls; `label` is its block's, None outside blocks."""
 
     label: str | None
@@ -93,31 +101,36 @@ class _Value(NamedTuple):
 
 def _parse_robust(text: str, known: dict[str, Tool]) -> Parsed:
     effort = Effort()
-    values = _labelled(text, effort) or _fenced(text, effort) or _bare(text, effort)
+    values = robust_values(text, effort)
     effort.repairs = {repair: None for value in values for repair in value.repairs}
-    calls = [_finish(raw, known, effort) for value in values for raw in value.calls]
+    calls = [finish_call(raw, known, effort) for value in values for raw in value.calls]
     if effort.steps <= 0:
         effort.note("text too long to read to its end")
     return Parsed(tuple(call for call in calls if call), tuple(effort.repairs))
 
 
-def _labelled(text: str, effort: Effort) -> list[_Value]:
+def robust_values(text: str, effort: Effort) -> list[Value]:
+    """Find the values that hold calls: in labelled blocks, else in others, else outside blocks."""
+    return _labelled(text, effort) or _fenced(text, effort) or _bare(text, effort)
+
+
+def _labelled(text: str, effort: Effort) -> list[Value]:
     """Find calls in all blocks labelled tool_call; the text before the first block is not read."""
     first = _TOOL_BLOCK.search(text)
     values = _values(text, first.start(), effort) if first else ()
     return [value for value in values if value.label and value.label.startswith("tool")]
 
 
-def _fenced(text: str, effort: Effort) -> list[_Value]:
+def _fenced(text: str, effort: Effort) -> list[Value]:
     """Find calls in all fenced blocks; the text before the first block is not read."""
     first = text.find("```")
     values = _values(text, first, effort) if first >= 0 else ()
     return [value for value in values if value.label is not None]
 
 
-def _bare(text: str, effort: Effort) -> list[_Value]:
+def _bare(text: str, effort: Effort) -> list[Value]:
     """Find the first run of values outside blocks that hold calls."""
-    run: list[_Value] = []
+    run: list[Value] = []
     for value in _values(text, 0, effort):
         if value.label is None:
             if run and not _BETWEEN_VALUES.fullmatch(text, run[-1].end, value.start):
@@ -126,7 +139,7 @@ def _bare(text: str, effort: Effort) -> list[_Value]:
     return run
 
 
-def _values(text: str, at: int, effort: Effort) -> Iterator[_Value]:
+def _values(text: str, at: int, effort: Effort) -> Iterator[Value]:
     """Yield the values from ``at`` on that hold an object in the shape of a call."""
     label = None
     while effort.steps > 0 and (mark := _MARK.search(text, at)):
@@ -137,9 +150,9 @@ def _values(text: str, at: int, effort: Effort) -> Iterator[_Value]:
             continue
         effort.repairs = {}
         reading = read_value(text, mark.start(), effort)
-        calls = list(_call_objects(reading.value))
+        calls = list(call_objects(reading.value))
         if calls:
-            yield _Value(label, mark.start(), reading.end, calls, effort.repairs)
+            yield Value(label, mark.start(), reading.end, calls, effort.repairs)
         if reading.whole:
             at = reading.end
         elif calls:
@@ -150,18 +163,18 @@ def _values(text: str, at: int, effort: Effort) -> Iterator[_Value]:
             at = mark.end()
 
 
-def _call_objects(value: Any) -> Iterator[dict[str, Any]]:
+def call_objects(value: Any) -> Iterator[dict[str, Any]]:
     """Yield the objects in the shape of a call, also from lists and the usual wrappers."""
     if isinstance(value, list):
         for item in value:
-            yield from _call_objects(item)
+            yield from call_objects(item)
     elif isinstance(value, dict):
         if _name(value) is not None:
             yield value
             return
         inside = value if isinstance(value, Torn) else [key for key in _WRAPPERS if key in value]
         for key in inside:
-            yield from _call_objects(value[key])
+            yield from call_objects(value[key])
 
 
 def _name(value: dict[str, Any]) -> str | None:
@@ -175,7 +188,7 @@ def _name(value: dict[str, Any]) -> str | None:
     return None
 
 
-def _finish(raw: dict[str, Any], known: dict[str, Tool], effort: Effort) -> ToolCall | None:
+def finish_call(raw: dict[str, Any], known: dict[str, Tool], effort: Effort) -> ToolCall | None:
     """Turn an object in the shape of a call into a call; None, with a note, if it is dropped."""
     key = next((key for key in _ARGUMENTS if key in raw), None)
     arguments = raw.get(key, {})
@@ -229,6 +242,18 @@ def _types(schema: Any) -> tuple[str, ...]:
     types = schema.get("type", ()) if isinstance(schema, dict) else ()
     types = (types,) if isinstance(types, str) else types
     return tuple(kind for kind in types if isinstance(kind, str))
+
+
+def effective_types(schema: Any) -> tuple[str, ...]:
+    """Return the JSON types that a schema names, also in anyOf and oneOf."""
+    types = list(_types(schema))
+    for name in ("anyOf", "oneOf"):
+        choices = schema.get(name) if isinstance(schema, dict) else None
+        for choice in choices if isinstance(choices, list) else ():
+            types += _types(choice)
+    if isinstance(schema, dict) and schema.get("nullable") is True:
+        types.append("null")
+    return tuple(types)
 
 
 def cast_arguments(arguments: dict[str, Any], tool: Tool, effort: Effort) -> dict[str, Any]:
