@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 PROMPT_FORMATS = ("harness", "plain", "chat", "words")
-PARSERS = ("robust", "paper", "exact")
+PARSERS = ("native", "robust", "paper", "exact")
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -106,13 +106,27 @@ def add_prompt_format(group, default: str | None) -> None:
     group.add_argument(
         "--parser",
         choices=PARSERS,
-        help="what reads tool calls; not with --prompt-format words (default: robust)",
+        help="what reads tool calls; not with --prompt-format words (default: native, the formats "
+        "of all models, with chat; robust with harness and plain)",
     )
     group.add_argument(
         "--thinking",
         action="store_true",
         help="let the model reason first; with --prompt-format chat only",
     )
+
+
+def begun_parser(arguments, name: str) -> str | None:
+    """The parser that is asked for; else that of the folder, which an older version may have begun.
+
+    name: of the setting in the folder's manifest.
+    """
+    if arguments.parser or arguments.prompt_format in (None, "words"):
+        return arguments.parser
+    from lib.trajectories import manifest
+
+    there = manifest.settings(arguments.out).get(name)
+    return there if there in PARSERS else None
 
 
 def check_gpu(gpu: bool) -> None:

@@ -149,7 +149,7 @@ def policy_options(arguments):
     return {
         "model": arguments.model,
         "prompt_format": arguments.prompt_format,
-        "parser": arguments.parser,
+        "parser": shared.begun_parser(arguments, "policy.parser"),
         "thinking": arguments.thinking,
         "sampling": {name: getattr(arguments, name) for name in sampling},
     }

@@ -85,7 +85,10 @@ def run(arguments):
     if arguments.prompt_format is not None:
         from lib.rollouts.policies.opening import check_prompt_format, open_prompt_format
 
-        options = {"parser": arguments.parser, "thinking": arguments.thinking}
+        options = {
+            "parser": shared.begun_parser(arguments, "parser"),
+            "thinking": arguments.thinking,
+        }
         check_prompt_format(arguments.prompt_format, **options)
         prompt_format = partial(open_prompt_format, arguments.prompt_format, **options)
     scored = score(

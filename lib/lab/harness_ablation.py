@@ -168,7 +168,7 @@ def live(model: str = "smollm2-135m-instruct", tasks: int = 2, n: int = 2) -> pd
     weights, tokenizer = load(find_model(model, cache), cache=cache)
     prompt_formats = {"harness": Harness(), "plain": Plain()}
     if tokenizer.chat_template:
-        prompt_formats["chat"] = ChatTemplate(tokenizer)
+        prompt_formats["chat"] = ChatTemplate(tokenizer, parser="robust")
     sampling = Sampling(temperature=0.4, top_p=0.95, max_new_tokens=48)
     with tempfile.TemporaryDirectory() as folder:
         folders = [Path(folder) / name for name in prompt_formats]

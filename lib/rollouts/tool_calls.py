@@ -40,8 +40,9 @@ def parse_tool_calls(text: str, tools: Sequence[Tool], parser: Parser = "robust"
     tools : sequence of Tool
         Calls of other tools are dropped. The schemas tell which strings to cast.
     parser : {"native", "robust", "paper", "exact"}
-        - native reads the formats of :mod:`lib.rollouts.call_formats`, and where none of them shows,
-          as robust does. It is for replies of post-trained models in their own chat template.
+        - native reads the formats of :mod:`lib.rollouts.call_formats`; where none of them shows,
+          it reads as robust does. It is for replies of post-trained models in their own chat
+          template.
         - robust reads what the policy meant. It looks into all blocks labelled tool_call; if they
           hold no call, into all other fenced blocks; if these hold none, at the first run of JSON
           in the text. It reads JSON by :func:`.lenient_json.read_value`, and casts strings to the

@@ -57,7 +57,9 @@ def test_dropped_calls_are_named():
 
 
 def test_unknown_parser():
-    with pytest.raises(ValueError, match="must be 'robust', 'paper' or 'exact', got 'strict'"):
+    with pytest.raises(
+        ValueError, match="one of 'native', 'robust', 'paper', 'exact', got 'strict'"
+    ):
         parse_tool_calls("", TOOLS, parser="strict")
 
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from lib.rollouts.call_formats.rows import Format
 from lib.rollouts.call_formats.source import NAME, Found, RawCall, Source
-from lib.rollouts.call_formats.table import BARE, FORMATS, Format
+from lib.rollouts.call_formats.table import BARE, FORMATS
 from lib.rollouts.call_formats.templates import read_by_template
 from lib.rollouts.call_formats.thoughts import split_thought
 from lib.rollouts.lenient_json import Effort, read_value
@@ -27,12 +28,14 @@ class ReadReply(NamedTuple):
     content: what it said, without its calls.
     calls: in order; none for a final answer.
     repairs: that were made to read them.
+    marked: the calls are in the format of a model, not in a block or as bare JSON.
     """
 
     thought: str
     content: str
     calls: tuple[ToolCall, ...]
     repairs: tuple[str, ...] = ()
+    marked: bool = False
 
 
 def read_reply(
@@ -62,7 +65,7 @@ def read_reply(
     if tokenizer is not None and not read.doubt:
         # Its reader acts on calls that are torn or only mentioned, so it is asked where none is.
         calls = read_by_template(tokenizer, text, prompt, tools) or calls
-    return ReadReply(thought, _without(answer, read.spans), calls, read.repairs)
+    return ReadReply(thought, _without(answer, read.spans), calls, read.repairs, read.marked)
 
 
 class _Native(NamedTuple):
@@ -72,6 +75,7 @@ class _Native(NamedTuple):
     spans: list[tuple[int, int]]
     repairs: tuple[str, ...]
     doubt: bool
+    marked: bool
 
 
 def read_native(text: str, tools: Sequence[Tool]) -> tuple[tuple[ToolCall, ...], tuple[str, ...]]:
@@ -248,6 +252,7 @@ def _finished(source: Source, marked: _Marked) -> _Native:
         [_span(source.text, start, found.end) for start, found in marked.found if found.calls],
         tuple(source.effort.repairs),
         marked.torn or bool(marked.mentions),
+        marked.tagged,
     )
 
 

@@ -132,7 +132,7 @@ _CLOSING_FENCE = re.compile(r"\s*```")
 
 
 def named_json(source: Source, at: int) -> Found | None:
-    """Read a name and the JSON object of its arguments, as `name[ARGS]{...}` or `name\\n{...}`."""
+    """Read a name and the JSON object of its arguments, as in `name[ARGS]{...}`."""
     match = _NAMED.match(source.text, at)
     if not match:
         return None

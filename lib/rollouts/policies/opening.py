@@ -18,6 +18,7 @@ from lib.rollouts.prompts.chat import ChatTemplate, ServerChat
 from lib.rollouts.prompts.harness import Harness, Plain
 from lib.rollouts.prompts.protocol import PromptFormat
 from lib.rollouts.prompts.word_language import WordLanguage, check_vocabulary
+from lib.rollouts.tool_calls import Parser
 
 PROMPT_FORMATS = ("harness", "plain", "chat", "words")
 """Names of the prompt formats: the text harness, a plain prompt, chat, the lab's word language."""
@@ -48,6 +49,11 @@ def check_prompt_format(name: str, *, parser: str | None = None, thinking: bool 
         )
 
 
+def default_parser(prompt_format: str) -> Parser:
+    """What reads calls in a prompt format where nothing else is asked for."""
+    return "native" if prompt_format == "chat" else "robust"
+
+
 def open_prompt_format(
     name: str, tokenizer=None, *, parser: str | None = None, thinking: bool = False
 ) -> PromptFormat | ServerChat:
@@ -56,13 +62,14 @@ def open_prompt_format(
     name : one of `PROMPT_FORMATS`.
     tokenizer : of the model, whose chat template "chat" needs. Without one "chat" is the interface
         of a server, which applies the template itself.
-    parser : reads tool calls ("robust", "paper" or "exact"; default "robust"); not of "words".
+    parser : reads tool calls, see `lib.rollouts.tool_calls` (default: "native" for chat, "robust"
+        for "harness" and "plain", whose prompt asks for one form); not of "words".
     thinking : let the model reason first; of "chat" alone.
 
     Raises ValueError for an option that the format would ignore.
     """
     check_prompt_format(name, parser=parser, thinking=thinking)
-    parser = parser or "robust"
+    parser = parser or default_parser(name)
     if name == "words":
         return WordLanguage()
     if name == "chat" and tokenizer is None:
@@ -140,7 +147,7 @@ def known_settings(
     Of chat the template is not known before, of a packaged model the name of its file.
     """
     check_prompt_format(prompt_format, parser=parser, thinking=thinking)
-    settings = {"parser": parser or "robust", "thinking": thinking}
+    settings = {"parser": parser or default_parser(prompt_format), "thinking": thinking}
     if prompt_format != "chat":
         settings = open_prompt_format(prompt_format, parser=parser).settings
     settings = {"policy": "local", **settings, "sampling": SAMPLING | dict(sampling or {})}

@@ -111,12 +111,12 @@ def text_of(choice: dict[str, Any]) -> str:
 
 
 def message_of(
-    choice: dict[str, Any], tools: Sequence[Tool], parser: Parser = "robust"
+    choice: dict[str, Any], tools: Sequence[Tool], parser: Parser = "native"
 ) -> tuple[Message, bool]:
     """A chat message, and whether the server sent any calls.
 
     tools: their schemas tell how arguments are cast.
-    parser: of calls. Arguments that are broken are repaired as `robust` repairs them in a text.
+    parser: of calls. "native" and "robust" repair broken arguments as they do in a text.
 
     What the model thought is in the message's `thought`. Calls whose arguments are no object are
     added to the text. Raises Malformed for a message that holds nothing at all.
@@ -151,7 +151,7 @@ def message_of(
 
 
 def _arguments(sent: Any, tool: Tool | None, parser: Parser) -> dict[str, Any] | None:
-    if parser == "robust":
+    if parser in ("native", "robust"):
         return read_arguments(sent, tool)
     text = json.dumps(sent) if isinstance(sent, dict) else sent
     value = load_json(text) if text else {}

@@ -5,11 +5,12 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from lib.rollouts.policies.protocol import Context, PolicyError
 from lib.rollouts.prompts.harness import CONTRACT
-from lib.rollouts.prompts.protocol import BREAK, digest, read_calls, read_message
+from lib.rollouts.prompts.protocol import BREAK, digest, read_message, without_calls
 from lib.rollouts.tool_calls import Parser
 from lib.trajectories.schema import Message, Tool
 
@@ -22,7 +23,9 @@ class ChatTemplate:
     `BREAK` breaks up what looks like a special token in any content, so that no tool's answer can
     end its message and begin another.
 
-    parser: reads the calls of a reply, see `lib.rollouts.tool_calls`.
+    parser: reads the calls of a reply, see `lib.rollouts.tool_calls`. "native" reads the model's
+        format: first by the response template of its tokenizer, if it has one, else by what the
+        text shows. A special token is kept in the text of a reply, so that it can show.
     thinking: let the model reason before it replies, where its template has this switch.
 
     Raises ValueError if the tokenizer has no template, and PolicyError where the template refuses
@@ -31,7 +34,7 @@ class ChatTemplate:
 
     special_tokens = False
 
-    def __init__(self, tokenizer, *, parser: Parser = "robust", thinking: bool = False):
+    def __init__(self, tokenizer, *, parser: Parser = "native", thinking: bool = False):
         if not tokenizer.chat_template:
             raise ValueError(
                 "this tokenizer has no chat template; base models have none. Choose the "
@@ -78,7 +81,17 @@ class ChatTemplate:
         )
 
     def read(self, text, context):
-        return read_message(text, context, self.parser)
+        return read_message(
+            text, context, self.parser, tokenizer=self.tokenizer, prompt=self._opening
+        )
+
+    @cached_property
+    def _opening(self) -> str:
+        """A short prompt; its end, where a thought may be open, is that of all prompts."""
+        try:
+            return self._render([{"role": "user", "content": "?"}], add_generation_prompt=True)
+        except PolicyError:
+            return ""
 
     def _escape(self, value):
         """The same JSON value with a `BREAK` in all text that looks like a special token."""
@@ -125,7 +138,7 @@ class ServerChat:
     thinking: let the model reason before it replies, where its template has this switch.
     """
 
-    parser: Parser = "robust"
+    parser: Parser = "native"
     thinking: bool = False
 
     @property
@@ -163,7 +176,8 @@ def _chat_messages(
 ) -> list[dict[str, Any]]:
     """The messages in the form of chat APIs; `write` turns the arguments of a call into its form.
 
-    If the text of a reply holds its calls, only the text is passed on: each call appears once.
+    Each call appears once. Calls that a reply holds in its model's own format are passed on apart,
+    as a template or a server writes them itself; of calls in another form, only the text is.
     """
     numbers, ids, messages = itertools.count(), iter(()), []
     for message in context.messages:
@@ -171,7 +185,9 @@ def _chat_messages(
         if message.tool_calls:
             names = [call.id or f"call_{next(numbers)}" for call in message.tool_calls]
             ids = iter(names)
-            if not read_calls(message.content, context, parser):
+            content = without_calls(message, context, parser)
+            if content is not None:
+                fields["content"] = content
                 fields["tool_calls"] = [
                     {
                         "id": name,

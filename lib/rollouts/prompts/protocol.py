@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from lib.rollouts.call_formats.thoughts import split_thought
+from lib.rollouts.call_formats import read_reply, split_thought
 from lib.rollouts.policies.protocol import Context, PolicyError
-from lib.rollouts.tool_calls import Parser, parse_tool_calls
-from lib.trajectories.schema import Message, ToolCall
+from lib.rollouts.tool_calls import Parser
+from lib.trajectories.schema import Message
 
 BREAK = "\ufdd0"
 """Breaks up text that looks like a special token but is only content, as "<|im_end|>" in a tool's
@@ -66,13 +66,28 @@ def digest(wording: str) -> str:
     return hashlib.sha256(wording.encode()).hexdigest()[:16]
 
 
-def read_calls(text: str, context: Context, parser: Parser) -> tuple[ToolCall, ...]:
-    """The tool calls in a completion, but none in the model's thoughts."""
-    return parse_tool_calls(split_thought(text).answer, context.tools, parser).calls
+def read_message(
+    text: str, context: Context, parser: Parser, *, tokenizer=None, prompt: str = ""
+) -> Message:
+    """The assistant's message that a completion stands for, with its thought and its tool calls.
+
+    tokenizer, prompt: see `lib.rollouts.call_formats.read_reply`.
+    """
+    read = read_reply(text, context.tools, tokenizer, prompt=prompt, parser=parser)
+    return Message("assistant", text, read.calls, thought=read.thought)
 
 
-def read_message(text: str, context: Context, parser: Parser) -> Message:
-    """The assistant's message that a completion stands for, with its tool calls."""
-    thought, answer = split_thought(text)
-    calls = parse_tool_calls(answer, context.tools, parser).calls
-    return Message("assistant", text, calls, thought=thought)
+def without_calls(message: Message, context: Context, parser: Parser) -> str | None:
+    """The content of a reply without the calls in it; None where only the text can show them.
+
+    None is for calls that the text holds in another form than a model's own.
+    """
+    if message.thought and message.content.strip() == message.thought:
+        return message.content  # an open thought, to which the calls came from elsewhere
+    read = read_reply(message.content, context.tools, parser=parser)
+    if not read.calls:
+        return message.content
+    if not read.marked:
+        return None
+    thought = message.content.removesuffix(split_thought(message.content).answer)
+    return thought + read.content.rstrip()
