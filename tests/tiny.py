@@ -54,7 +54,8 @@ def save(folder: Path) -> Path:
 TOOLS_TEMPLATE = (
     "{{ tools | tojson }}"
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
-    "{% for c in m.tool_calls or [] %}<call>{{ c.function.arguments | tojson }}</call>{% endfor %}"
+    "{% for c in m.tool_calls or [] %}"
+    "{{ c.function.name }}<call>{{ c.function.arguments | tojson }}</call>{% endfor %}"
     "<|end|>{% endfor %}{% if enable_thinking %}<think>{% endif %}"
 )
 """A chat template that takes tools and calls itself."""

@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lib.rollouts.policies.protocol import Context, Reply
+from lib.rollouts.policies.protocol import Context, PromptRefused, Reply
 from lib.rollouts.prompts.protocol import BREAK, PromptFormat, check_known_tokens, drop_characters
-from lib.trajectories.schema import RolloutKey, Turn
+from lib.trajectories.schema import Message, RolloutKey, Turn
 
 if TYPE_CHECKING:
     from lib.generation import Completion, Engine, Sampling
@@ -99,7 +99,26 @@ class _Local:
         self.last: dict[int, _LastTurn] = {}
 
     def reply(self, rows: Sequence[int], contexts: Sequence[Context]) -> list[Reply]:
-        prompts = [self.prompt_format.prompt(context) for context in contexts]
+        refused: dict[int, Reply] = {}
+        prompts: dict[int, str] = {}
+        for at, context in enumerate(contexts):
+            try:
+                prompts[at] = self.prompt_format.prompt(context)
+            except PromptRefused as error:
+                refused[at] = Reply(Message("assistant", ""), Turn(0), str(error))
+        replies = iter(
+            self._sample(
+                [rows[at] for at in prompts],
+                [contexts[at] for at in prompts],
+                list(prompts.values()),
+            )
+        )
+        return [refused[at] if at in refused else next(replies) for at in range(len(rows))]
+
+    def _sample(self, rows: Sequence[int], contexts: Sequence[Context], prompts: Sequence[str]):
+        """The replies to contexts whose prompts are written."""
+        if not rows:
+            return []
         ids = [self._tokens(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
         for row, read in zip(rows, ids, strict=True):
             if row not in self.last:

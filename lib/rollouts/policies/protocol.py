@@ -11,6 +11,10 @@ class PolicyError(RuntimeError):
     """The policy cannot reply to anything; says what is wrong, where, and what to do."""
 
 
+class PromptRefused(PolicyError):
+    """The prompt format cannot write one conversation; says why. The attempt is then missing."""
+
+
 class Context(NamedTuple):
     """What a policy sees before it replies; `tools` are all tools offered so far."""
 

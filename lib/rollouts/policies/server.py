@@ -20,7 +20,7 @@ from lib.rollouts.policies.exchange import (
     Slow,
     Unreachable,
 )
-from lib.rollouts.policies.protocol import Context, PolicyError, Reply
+from lib.rollouts.policies.protocol import Context, PolicyError, PromptRefused, Reply
 from lib.rollouts.policies.server_responses import (
     CutOff,
     Malformed,
@@ -163,6 +163,8 @@ class ServerPolicy:
         deadline = time.monotonic() + self.timeout
         try:
             reply = self._retrying(self._send, context, _seed(key, turn), deadline, fields)
+        except PromptRefused as error:
+            return _no_reply(trouble=str(error))
         except Slow:
             return self._trouble(f"timeout: no reply within {self.timeout:g} s")
         except Unreachable as error:

@@ -172,6 +172,17 @@ def test_words_that_nobody_knows_are_no_fault_of_the_prompt_format_later_on():
         policy.start([RolloutKey(0, "a1", 0)]).reply([0], [Context("", (), said)])
 
 
+def test_a_refused_conversation_leaves_its_attempt_missing_and_no_other(model):
+    refusing = "{% if 'odd' in messages[-1].content %}{{ raise_exception('no') }}{% endif %}"
+    tokenizer = with_template(refusing + tiny.TEMPLATE)
+    session = local(model, ChatTemplate(tokenizer), tokenizer, temperature=0).start(MANY[:3])
+    odd = ASKED._replace(messages=(Message("user", "odd"),))
+    first, second, third = session.reply([0, 1, 2], [ASKED, odd, ASKED])
+    assert "TemplateError: no" in second.trouble
+    assert (first.trouble, first.message) == ("", third.message)
+    assert session.reply([1], [odd])[0].trouble
+
+
 def test_a_model_without_a_tokenizer_is_no_policy(model):
     with pytest.raises(ValueError, match=r"give Engine\(model, tokenizer\)"):
         local(model, Plain(), None)
