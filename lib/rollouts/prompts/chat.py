@@ -160,9 +160,11 @@ class ChatTemplate:
             return "text"
         ask = {"role": "user", "content": "probe"}
         listed = json.dumps([TOOL["function"]])
+        system = {"role": "system", "content": "probe"}
         for place, messages, tools in (
+            ("argument", [system, ask], [TOOL]),
             ("argument", [ask], [TOOL]),
-            ("field", [{"role": "system", "content": "probe", "tools": listed}, ask], None),
+            ("field", [system | {"tools": listed}, ask], None),
         ):
             try:
                 if TOOL["function"]["name"] in self._render(messages, tools=tools):

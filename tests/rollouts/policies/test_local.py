@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tokenizers.processors import TemplateProcessing
 
 from lib.generation import Engine, Sampling
 from lib.rollouts.policies import Context, LocalPolicy, PolicyError
@@ -181,6 +182,18 @@ def test_a_refused_conversation_leaves_its_attempt_missing_and_no_other(model):
     assert "TemplateError: no" in second.trouble
     assert (first.trouble, first.message) == ("", third.message)
     assert session.reply([1], [odd])[0].trouble
+
+
+def test_the_first_token_is_there_once_if_tokenizer_and_template_both_add_it(model):
+    without_system = tiny.TEMPLATE.replace("m in messages", "m in messages[1:]")
+    tokenizer = with_template("<|system|>" + without_system)
+    first = tokenizer.convert_tokens_to_ids("<|system|>")
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|system|> $A", special_tokens=[("<|system|>", first)]
+    )
+    assert tokenizer("a")["input_ids"][0] == first
+    (reply,) = local(model, ChatTemplate(tokenizer), tokenizer).start(KEYS[:1]).reply([0], [ASKED])
+    assert reply.turn.prompt_ids.count(first) == 1
 
 
 def test_a_model_without_a_tokenizer_is_no_policy(model):
