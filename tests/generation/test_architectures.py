@@ -88,6 +88,13 @@ def test_a_prompt_is_read_once_and_then_only_what_is_new(delta, prompt, keys):
     assert sum(read) == 4 * (1 + 3)
 
 
+def test_a_context_of_one_token_starts_from_nothing(delta, prompt, keys, agrees):
+    batch = Engine(delta).open(keys(2))
+    batch.reply([0, 1], [prompt(9)] * 2, FREE)
+    for reply in batch.reply([0, 1], [[7], [7]], FREE):
+        agrees(delta, [7], reply)
+
+
 def test_the_attention_beside_recurrent_layers_holds_a_prompt_once(
     delta, prompt, keys, monkeypatch
 ):
