@@ -298,7 +298,8 @@ def _cast_scalar(text: str, kind: str) -> int | float | bool | None:
 # ------------------------------------------------------------------------------------- paper
 
 _PAPER_BLOCK = re.compile(r"```(?:tool_call|json)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
-_PAPER_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+_PAPER_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?P<close>"?)|[\[\]{}]', re.DOTALL)
+_PAPER_OPEN_STRINGS = 32
 _PAPER_REPAIRS = (
     ("curly quotes", re.compile("[“”]"), '"'),
     ("trailing comma", re.compile(r",(?=\s*[}\]])"), ""),
@@ -327,9 +328,15 @@ def _parse_paper(text: str, known: dict[str, Tool]) -> Parsed:
 
 def _first_balanced(text: str) -> str:
     """Return the first part of a text from a bracket to the one that closes it, or nothing."""
-    depth, start = 0, 0
-    for token in islice(_PAPER_TOKEN.finditer(text), 20_000):
-        if token[0] in "[{":
+    depth, start, at, unclosed = 0, 0, 0, 0
+    for _ in range(20_000):
+        token = _PAPER_TOKEN.search(text, at)
+        if not token or unclosed > _PAPER_OPEN_STRINGS:  # each of them took all of the text
+            break
+        at = token.end()
+        if token["close"] == "":
+            at, unclosed = token.start() + 1, unclosed + 1
+        elif token[0] in "[{":
             start = start if depth else token.start()
             depth += 1
         elif token[0] in "]}" and depth:

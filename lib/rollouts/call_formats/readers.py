@@ -58,6 +58,20 @@ _CLOSE = re.compile(
 _AGAIN = re.compile(rf"(?P<name>{NAME})\s*(?:\[|\{{|\(|<)")
 
 
+def json_only(source: Source, match: re.Match[str]) -> Found | None:
+    """Read JSON after a marker that is plain text, and the fence that closes it."""
+    at = source.skip(match.end())
+    fence = _FENCE.match(source.text, at)
+    found = json_calls(source, fence.end() if fence else at)
+    close = _CLOSE.match(source.text, found.end) if found and found.calls else None
+    return Found(found.calls, close.end()) if close else found
+
+
+def name_only(source: Source, match: re.Match[str]) -> Found | None:
+    """Read a name and JSON after a marker that is plain text."""
+    return named_json(source, match.end())
+
+
 def function_tags(source: Source, match: re.Match[str]) -> Found | None:
     """Read `<function=...>` itself, and the tag that closes a group of them."""
     found = functions(source, match.start())
@@ -85,5 +99,5 @@ def tool_code(source: Source, match: re.Match[str]) -> Found | None:
     )
     if found is None or not found.calls:
         return found
-    fence = re.compile(r"\s*```").match(source.text, found.end)
+    fence = _CLOSE.match(source.text, found.end)
     return Found(found.calls, fence.end() if fence else found.end)

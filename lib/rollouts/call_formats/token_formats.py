@@ -1,6 +1,6 @@
 """Formats whose markers are special tokens, or text that nothing else begins with."""
 
-from lib.rollouts.call_formats.readers import harmony, opened, tool_code
+from lib.rollouts.call_formats.readers import harmony, json_only, name_only, opened, tool_code
 from lib.rollouts.call_formats.rows import (
     INVOKE,
     ONE,
@@ -205,7 +205,7 @@ TOKEN_FORMATS = (
     Format(
         "Phi 4 mini, FireFunction",
         r"functools(?=\[)",
-        opened,
+        json_only,
         (Example(f"functools[{ONE}]<|end|>", (PARIS,)),),
     ),
     Format(
@@ -229,7 +229,7 @@ TOKEN_FORMATS = (
     Format(
         "Command R",
         r"Action:(?=\s{0,9}```json)",
-        opened,
+        json_only,
         (
             Example(
                 'Action: ```json\n[\n    {\n        "tool_name": "get_weather",\n        '
@@ -251,7 +251,7 @@ TOKEN_FORMATS = (
     Format(
         "Functionary 2 and 3.2",
         r"(?:<\|recipient\|>\s{0,9}|>>>)(?=[A-Za-z_])",
-        opened,
+        name_only,
         (
             Example('<|recipient|> get_weather\n<|content|> {"city": "Paris"}', (PARIS,)),
             Example('>>>get_weather\n{"city": "Paris"}', (PARIS,)),
@@ -266,7 +266,7 @@ TOKEN_FORMATS = (
     Format(
         "HyperCLOVA X SEED",
         r"-> tool/function_call\n",
-        opened,
+        json_only,
         (Example(f"-> tool/function_call\n[{ONE}]<|im_end|>", (PARIS,)),),
     ),
 )
