@@ -129,7 +129,7 @@ _COST_OF_A_MARK = 32 * 16
 def _marked(source: Source) -> _Marked:
     """Read all calls that a marker opens, but those that are only shown."""
     text, at = source.text, 0
-    result = _Marked([], [], False)
+    result, read = _Marked([], [], False), []
     while match := source.find(_SCAN, at):
         source.effort.spend(_COST_OF_A_MARK)
         start, at = match.start(), match.end()
@@ -146,12 +146,37 @@ def _marked(source: Source) -> _Marked:
         if found is None:
             continue
         at = max(found.end, at)
-        if row.tags and found.calls and _mentioned(text, start, at):
-            result.mentions.append((start, at))
+        read.append(_Read(start, at, found, row.tags))
+    for group in _groups(text, read):
+        start, end = group[0].start, group[-1].end
+        calls = [piece for piece in group if piece.found.calls]
+        if calls and all(piece.tags for piece in group) and _mentioned(text, start, end):
+            result.mentions.append((start, end))
             continue
-        result = result._replace(tagged=True, torn=result.torn or not found.calls)
-        result.found.append((start, found))
+        torn = result.torn or len(calls) < len(group)
+        result = result._replace(tagged=True, torn=torn)
+        result.found.extend((piece.start, piece.found) for piece in group)
     return result
+
+
+class _Read(NamedTuple):
+    """What a marker opened, where, and whether a sentence may mention it."""
+
+    start: int
+    end: int
+    found: Found
+    tags: bool
+
+
+def _groups(text: str, read: list[_Read]) -> list[list[_Read]]:
+    """Pieces between which there is only space."""
+    groups: list[list[_Read]] = []
+    for piece in read:
+        if groups and not text[groups[-1][-1].end : piece.start].strip():
+            groups[-1].append(piece)
+        else:
+            groups.append([piece])
+    return groups
 
 
 _FENCE_LINE = re.compile(r"\n[ \t]*```[ \t]*(?=\n|\Z)")
