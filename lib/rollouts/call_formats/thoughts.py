@@ -52,7 +52,7 @@ _EDGE = re.compile(
 )
 # What is left of gpt-oss's channels where a server drops special tokens.
 _BARE_HARMONY = re.compile(r"\s*analysis(?=[A-Z\"'(])")
-_BARE_HARMONY_END = re.compile(r"assistant(?=final|commentary)")
+_BARE_HARMONY_END = re.compile(r"assistant(?:final|(?=commentary))")
 _FINAL = re.compile(
     r"(?:<\|end\|>|\s)*(?:<\|start\|>assistant)?<\|channel\|>\s*final[^<\n]{0,99}<\|message\|>"
 )
@@ -81,9 +81,8 @@ def split_thought(text: str, prompt: str = "") -> Split:
     bare = _BARE_HARMONY.match(text)
     if bare and not opener:
         end = _BARE_HARMONY_END.search(text, bare.end())
-        stop = end.start() if end else len(text)
-        thoughts.append(text[bare.end() : stop])
-        at = stop
+        thoughts.append(text[bare.end() : end.start() if end else len(text)])
+        at = end.end() if end else len(text)
     while True:
         if opener:
             close = _CLOSER[opener]
