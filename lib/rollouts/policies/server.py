@@ -29,6 +29,7 @@ from lib.rollouts.policies.server_responses import (
     first_choice,
     likely_of,
     message_of,
+    says_template_refuses,
     says_too_long,
     text_of,
 )
@@ -217,14 +218,14 @@ class ServerPolicy:
 
     def _send(self, context: Context, seed: int, deadline: float, more: dict[str, Any]) -> Reply:
         chat = isinstance(self.prompt_format, ServerChat)
+        more = {"model": self.model, "seed": seed, **self.sampling, **more}
         if chat:
-            fields = self.prompt_format.request(context)
+            answer = self._chat(context, more, deadline)
         else:
             fields = {"prompt": self.prompt_format.prompt(context).replace(BREAK, "")}
             fields |= {"stop": list(self.prompt_format.stops)} if self.prompt_format.stops else {}
-        fields |= {"model": self.model, "seed": seed, **self.sampling, **more}
-        path = "/chat/completions" if chat else "/completions"
-        choice = first_choice(self._exchange.post(path, fields, deadline))
+            answer = self._exchange.post("/completions", fields | more, deadline)
+        choice = first_choice(answer)
         turn, likely = Turn(0, finish=finish_of(choice)), likely_of(choice)
         if not chat:
             # Some servers keep the stop string in the text.
@@ -238,6 +239,18 @@ class ServerPolicy:
             message, thoughts = read, (message.thought, read.thought)
         thought = "\n\n".join(filter(None, dict.fromkeys(thoughts)))
         return Reply(replace(message, thought=thought), turn, likely=likely)
+
+    def _chat(self, context: Context, more: dict[str, Any], deadline: float) -> Any:
+        """The answer to a chat request, in the first form that the server's template takes."""
+        refusals = []
+        for fields in self.prompt_format.requests(context):
+            try:
+                return self._exchange.post("/chat/completions", fields | more, deadline)
+            except Refused as error:
+                refusals.append(error)
+                if not says_template_refuses(error.status, error.text):
+                    break
+        raise refusals[0]
 
     def _wait(self, state) -> float:
         """Seconds to wait before the next try."""

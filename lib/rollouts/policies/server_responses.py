@@ -42,6 +42,22 @@ def says_too_long(status: int, error: Mapping[str, Any]) -> bool:
     )
 
 
+_TEMPLATE = re.compile(
+    r"\broles?\b.{0,60}(?:not supported|supported|alternate|unknown|unexpected)|must alternate"
+    r"|Only user and assistant|single tool-calls? at once|Tool call IDs? should"
+    r"|jinja|chat.?template|TemplateError|raise_exception",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def says_template_refuses(status: int, text: str) -> bool:
+    """Whether an error says that the model's chat template refuses the messages.
+
+    The same messages in another form may then be taken.
+    """
+    return status in (400, 422, 500) and bool(_TEMPLATE.search(text))
+
+
 _CUT_OFF = ("error", "abort", "aborted", "cancelled", "canceled", "failed")
 _WITHHELD = ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii")
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -242,21 +242,43 @@ class ServerChat:
     def settings(self):
         return {"dialect": "server chat", "parser": self.parser, "thinking": self.thinking}
 
-    def request(self, context: Context) -> dict[str, Any]:
-        """The fields of a chat request that hold the context."""
-        messages = write_messages(
-            context.messages,
-            Form(as_text=True),
-            lambda message: without_calls(message, context, self.parser),
-        )
+    def requests(self, context: Context) -> Iterator[dict[str, Any]]:
+        """The fields of a chat request that hold the context, the usual form first.
+
+        Each further form is for templates that refuse those before it.
+        """
         tools = _chat_tools(context.tools)
-        return {"messages": [{"role": "system", "content": context.system}, *messages]} | (
-            {"tools": tools} if tools else {}
-        )
+        made: list[dict[str, Any]] = []
+        for manner in _SERVER_MANNERS:
+            messages = write_messages(
+                context.messages,
+                manner.form,
+                lambda message: without_calls(message, context, self.parser),
+            )
+            if manner.system:
+                messages = [{"role": "system", "content": context.system}, *messages]
+            else:
+                messages = first_with(context.system, messages)
+                messages = merge(messages) if manner.form.merged else messages
+            fields = {"messages": messages} | ({"tools": tools} if tools else {})
+            if fields not in made:
+                made.append(fields)
+                yield fields
 
     def read(self, text: str, context: Context) -> Message:
         """The message of a reply in whose text the server found no calls."""
         return read_message(text, context, self.parser)
+
+
+_SERVER_MANNERS = (
+    _Manner(True, Form(as_text=True)),
+    _Manner(True, Form(as_text=True, single=True)),
+    _Manner(True, Form(as_text=True, merged=True, lifted=True)),
+    _Manner(False, Form(as_text=True)),
+    _Manner(False, Form(as_text=True, merged=True, lifted=True)),
+    _Manner(True, Form(calls=False, answers=False, merged=True)),
+    _Manner(False, Form(calls=False, answers=False, merged=True)),
+)
 
 
 def _chat_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:

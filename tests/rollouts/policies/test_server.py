@@ -7,11 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from lib.rollouts.policies.protocol import PromptRefused
 from lib.rollouts.prompts import Harness, ServerChat
+from lib.rollouts.prompts.rendering import render
 from lib.trajectories.schema import Message, RolloutKey, ToolCall
 from tests.asking import ask, server_policy
+from tests.chat_templates import TEMPLATES
 from tests.conversations import ASKED, CALL
 from tests.recorder import chat, completion, serving
+from tests.tiny import with_template
 
 COMMON = {"model": "m", "temperature": 0.7, "top_p": 0.95, "max_tokens": 9}
 NEUTRAL = {"min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
@@ -196,3 +200,34 @@ def test_content_in_parts_is_joined():
     with serving(lambda body: chat(content=parts)) as server:
         (reply,) = ask(server_policy(server.address, ServerChat()))
     assert reply.message == Message("assistant", "Yes.", thought="Hm.")
+
+
+TURNS = (
+    *(Message("user", "ask-1"), Message("user", "ask-2")),
+    Message("assistant", "", (ToolCall("press", {"n": 1}), ToolCall("press", {"n": 2}))),
+    *(Message("tool", "told-1", name="press"), Message("tool", "told-2", name="press")),
+    Message("user", "ask-3"),
+)
+FAMILIES = ["llama 3.1", "mistral nemo", "mistral 7b", "gemma 2", "gemma 3", "qwen 3", "chatml"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_form_that_the_template_of_the_server_takes_comes_to_be_sent(family):
+    """The server fills in a real template, and refuses what it refuses."""
+    tokenizer = with_template(TEMPLATES[family])
+
+    def answer(body):
+        messages = json.loads(json.dumps(body["messages"]))
+        for call in [call for m in messages for call in m.get("tool_calls", ())]:
+            call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+        try:
+            return chat(content=render(tokenizer, messages, tools=body.get("tools")))
+        except PromptRefused as error:
+            return 400, {"error": {"message": str(error)}}
+
+    with serving(answer) as server:
+        policy = server_policy(server.address, ServerChat())
+        (reply,) = ask(policy, context=ASKED._replace(messages=TURNS))
+    assert reply.trouble == ""
+    contents = [message.content for message in TURNS]
+    assert all(content in reply.message.content for content in contents)

@@ -87,11 +87,16 @@ def test_a_chat_request_ties_answers_to_calls():
     twice = Message("assistant", "", (ToolCall("press", {"n": 1}), ToolCall("press", {"n": 2})))
     answers = [Message("tool", "one", name="press"), Message("tool", "two", name="press")]
     third = Message("assistant", "", (ToolCall("press", {"n": 3}, id="xyz"),))
-    request = ServerChat().request(
-        continued(twice, *answers, third, Message("tool", "", tool_call_id="xyz"))
-    )
+    asked = continued(twice, *answers, third, Message("tool", "", tool_call_id="xyz"))
+    request = next(ServerChat().requests(asked))
     _, _, calls, one, two, third, last = request["messages"]
     assert [c["id"] for c in calls["tool_calls"]] == [one["tool_call_id"], two["tool_call_id"]]
     assert calls["tool_calls"][1]["function"] == {"name": "press", "arguments": '{"n": 2}'}
     assert third["tool_calls"][0]["id"] == last["tool_call_id"] == "xyz"
     assert request["tools"][0]["function"]["name"] == "press"
+
+
+def test_a_chat_request_sends_thoughts_apart():
+    asked = continued(Message("assistant", "Yes.", thought="Hm"))
+    _, _, reply = next(ServerChat().requests(asked))["messages"]
+    assert reply == {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm"}
