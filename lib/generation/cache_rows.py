@@ -11,10 +11,11 @@ _PARTS = Cache, CacheLayerMixin, LinearAttentionCacheLayerMixin
 
 
 def select(cache: Cache, rows: Sequence[int]) -> Cache:
-    """A copy of these rows of a cache, in this order; a row may come several times."""
-    chosen = _twin(cache)
-    chosen.reorder_cache(torch.tensor(rows))
-    return chosen
+    """A copy of these rows of a cache, in this order; a row may come several times.
+
+    Every tensor with several axes has the rows on its first.
+    """
+    return _selected(cache, torch.tensor(rows))
 
 
 def join(first: Cache, second: Cache) -> Cache | None:
@@ -32,16 +33,17 @@ class _UnlikeError(Exception):
     """Two caches hold something that differs and has no rows."""
 
 
-def _twin(value):
-    """The same tensors in containers of their own, which ``reorder_cache`` may change."""
+def _selected(value, rows):
     if isinstance(value, _PARTS):
         twin = copy.copy(value)
-        twin.__dict__ = {name: _twin(held) for name, held in value.__dict__.items()}
+        twin.__dict__ = _selected(value.__dict__, rows)
         return twin
-    if isinstance(value, list):
-        return [_twin(held) for held in value]
     if isinstance(value, dict):
-        return {name: _twin(held) for name, held in value.items()}
+        return {name: _selected(held, rows) for name, held in value.items()}
+    if isinstance(value, list):
+        return [_selected(held, rows) for held in value]
+    if isinstance(value, torch.Tensor) and value.ndim > 1:
+        return value.index_select(0, rows.to(value.device))
     return value
 
 

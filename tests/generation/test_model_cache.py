@@ -57,6 +57,14 @@ OF = {
     ),
     "lfm2": (transformers.Lfm2Config, {"layer_types": ["conv", "full_attention"]}),
     "mamba": (transformers.MambaConfig, {"state_size": 8}),
+    "minimax": (
+        transformers.MiniMaxConfig,
+        {
+            "layer_types": ["full_attention", "linear_attention"],
+            "num_local_experts": 4,
+            "initializer_range": 0.1,
+        },
+    ),
     "opt": (transformers.OPTConfig, {"ffn_dim": 48, "word_embed_proj_dim": 32}),
     "phi": (transformers.PhiConfig, {}),
     "qwen3_next": (transformers.Qwen3NextConfig, DELTA),
@@ -146,9 +154,9 @@ def test_a_prompt_is_read_once_and_then_a_token_a_row(gpt2, engine, prompt, keys
 
 
 def test_a_later_turn_reads_only_what_is_new(gpt2, engine, prompt, keys, read):
-    sampling, batch = Sampling(temperature=1.0, max_new_tokens=4), engine(gpt2).open(keys(2))
-    contexts = [prompt(40), prompt(30)]
-    replies = batch.reply([0, 1], contexts, sampling)
+    batch, contexts = engine(gpt2).open(keys(2)), [prompt(40), prompt(30)]
+    settings = [Sampling(temperature=1.0, max_new_tokens=number) for number in (4, 2)]
+    replies = batch.reply([0, 1], contexts, settings)
     read.clear()
     contexts = [c + r.tokens + prompt(3) for c, r in zip(contexts, replies, strict=True)]
     batch.reply([0, 1], contexts, Sampling(temperature=1.0, max_new_tokens=1))
