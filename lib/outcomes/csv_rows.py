@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from lib.outcomes import contents
-from lib.outcomes.errors import OutcomesError, start_of, warn
+from lib.outcomes.errors import OutcomesError, count, start_of, warn
 from lib.outcomes.values import as_passed, as_whole
 
 
@@ -15,9 +15,10 @@ def csv_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV file, with the number of the line on which each ends.
 
     Fields are separated by commas, semicolons or tabs, whichever the header uses most. A torn last
-    line is dropped with a warning. Raises OutcomesError naming the line of anything else.
+    line is dropped with a warning, and so are lines that repeat the header. Raises OutcomesError
+    naming the line of anything else.
     """
-    lines, rows, suspects = _Lines(path), [], []
+    lines, rows, suspects, headers = _Lines(path), [], [], []
     csv.field_size_limit(contents.LONGEST_LINE)  # a reason may be a long text
     header, trouble, last_good = None, None, 0
     try:
@@ -38,7 +39,10 @@ def csv_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
                 inner = _lines_like_rows(start, spanned, len(fields), mark)
                 if inner and not lines.quotes_all():
                     suspects.append((start, last_good, inner))
-                rows.append((last_good, dict(zip(header, fields, strict=True))))
+                if _plain(fields) == _plain(header):
+                    headers.append(start)
+                else:
+                    rows.append((last_good, dict(zip(header, fields, strict=True))))
             elif fields:
                 trouble = OutcomesError(
                     f"{path}, line {reader.line_num}: expected {len(header)} fields, as in the "
@@ -61,8 +65,18 @@ def csv_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
             f"{path}: the last line does not end with a line break. If the file was cut short, the "
             "last number in it may be incomplete."
         )
+    if headers:
+        warn(
+            f"{path}, line {headers[0]}: repeats the header, as where files were joined "
+            f"({count(len(headers), 'such line')}); it was left out. Attempts of several files may "
+            "have the same numbers: then read each file by itself."
+        )
     _check_no_swallowed_rows(path, rows, suspects)
     return rows
+
+
+def _plain(fields) -> list[str]:
+    return [field.strip().casefold() for field in fields]
 
 
 def warn_of_torn_line(path: Path) -> None:

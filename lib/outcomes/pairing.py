@@ -1,5 +1,6 @@
 """Two arms side by side: the tasks that both have, and those left out."""
 
+import unicodedata
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import pandas as pd
 
 from lib.metrics import Counts, SharpeningTax, sharpening_tax
 from lib.outcomes.columns import CELL
-from lib.outcomes.errors import OutcomesError, warn
+from lib.outcomes.errors import OutcomesError, count, warn
 from lib.outcomes.table import counts, kind
 
 
@@ -133,6 +134,7 @@ def comparisons(table: pd.DataFrame, *, base: str = "base", post: str = "post") 
     only one of them. Raises OutcomesError if none has both.
     """
     table = counts(table)
+    _warn_of_similar(table)
     compared, alone = [], []
     for (benchmark, pair), rows in table.groupby(["benchmark", "pair"], sort=False):
         arms = [rows[rows["arm"] == arm] for arm in (base, post)]
@@ -150,6 +152,24 @@ def comparisons(table: pd.DataFrame, *, base: str = "base", post: str = "post") 
     if alone:
         warn(f"not compared, since the other arm is missing: {', '.join(alone)}.")
     return compared
+
+
+def _warn_of_similar(table) -> None:
+    """Warn of names that differ in case, in Unicode form or in ".0" alone: may be the same task."""
+    for column in ("benchmark", "pair", "task"):
+        names = table[column].dropna().unique()
+        spellings = pd.Series(names, dtype=object).groupby(list(map(_folded, names)), sort=False)
+        alike = [of.tolist() for _, of in spellings if len(of) > 1]
+        if alike:
+            warn(
+                f"{count(len(alike), column)} with several spellings, such as "
+                f"{' and '.join(map(repr, alike[0][:3]))}, which are compared as different names. "
+                "If they mean the same, name them alike."
+            )
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold().removesuffix(".0")
 
 
 LARGEST_DEFAULT_BUDGET = 1024

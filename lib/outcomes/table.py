@@ -1,7 +1,9 @@
 """The schema: columns and types of a table of outcomes, checked, and attempts counted."""
 
+import re
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
 from lib.outcomes.columns import ALIASES, CELL, SHAPES
@@ -10,6 +12,10 @@ from lib.outcomes.values import LARGEST, as_name, as_passed, as_text, as_whole, 
 
 _MOST_TASKS = 10**7
 """The most tasks in a row of a histogram. No benchmark has as many, so more is another count."""
+
+
+_ARMS = {"base": "base", "post": "post", "rl": "post", "posttrained": "post"}
+"""Names that mean an arm, in small letters and without hyphens -> the arm."""
 
 
 def kind(table: pd.DataFrame) -> str:
@@ -33,8 +39,9 @@ def validate(
     in the file of columns that were renamed.
     defaults: `benchmark`, `pair` and `arm` of a table without such a column.
 
-    Raises OutcomesError naming row and column. Issues an OutcomesWarning for repeated attempts, for
-    missing attempt numbers, and for names that differ in blanks alone.
+    The arms "rl", "Post" and "post-trained" are read as "post", and "Base" as "base". Raises
+    OutcomesError naming row and column. Issues an OutcomesWarning for repeated attempts, for
+    missing attempt numbers, and for names that differ in blanks or in being a number alone.
     """
     unknown = set(defaults) - set(CELL)
     if unknown:
@@ -81,13 +88,22 @@ def _with_cell(table, check, defaults) -> pd.DataFrame:
                 )
             table[column] = default
         table[column] = check.names(table, column)
-    if {"rl", "post"} <= set(table["arm"].unique()):
-        raise OutcomesError(
-            f"{check.source}: has the arms 'rl' and 'post', which mean the same. Rename one of "
-            "them."
-        )
-    table["arm"] = table["arm"].replace({"rl": "post"})
+    names = {
+        name: _ARMS[plain] for name in table["arm"].unique() if (plain := _plain(name)) in _ARMS
+    }
+    for ours in ("base", "post"):
+        alike = [name for name, arm in names.items() if arm == ours]
+        if len(alike) > 1:
+            raise OutcomesError(
+                f"{check.source}: has the arms {' and '.join(map(repr, alike))}, which mean the "
+                "same. Rename one of them."
+            )
+    table["arm"] = table["arm"].replace(names)
     return table
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name.casefold())
 
 
 def _checked_shape(table, check) -> str:
@@ -155,6 +171,7 @@ class _Check:
             names = values.astype(object).map(as_name)
         expected = "a name: text that UTF-8 can encode, or a whole number"
         self.refuse(names.isna(), column, values, expected)
+        self._warn_of_types(values, names, column)
         names, written = names.astype(str), values.astype(str)
         if not names.equals(written):
             spellings = written.groupby(names, sort=False).unique()
@@ -165,6 +182,19 @@ class _Check:
                     f"were read as one, {name!r}. If they differ, rename them."
                 )
         return names
+
+    def _warn_of_types(self, values, names, column) -> None:
+        """Warn of a name that is a number in some rows and text in others: may be two tasks."""
+        if values.dtype != object:
+            return
+        of_text = values.map(lambda value: isinstance(value, str))
+        both = set(names[of_text]) & set(names[~of_text])
+        if both:
+            warn(
+                f"{self.source}, column {self.called.get(column, column)!r}: {min(both)!r} is text "
+                f"in some rows and a number in others ({len(both)} such), read as the same name. "
+                "If they differ, rename them."
+            )
 
     def whole(self, table, column, least: int) -> pd.Series:
         """A column of whole numbers from `least` on, as int64."""
@@ -295,14 +325,26 @@ def _histogram(table, check):
 
 
 def _checked_n_c(table, check):
+    written = table["c"]
     for column in ("n", "c"):
         table[column] = check.whole(table, column, 0)
+    if len(table) > 1 and table["c"].max() == 1 < table["n"].min():
+        check.refuse(
+            written.map(_has_decimals).astype(bool), "c", written,
+            "counts of successes, but every value here is 0.0 or 1.0 while n is larger, as if they "
+            "were rates. Write whole numbers (1 success as 1), or multiply the rates by n",
+        )  # fmt: skip
     check.refuse(
         table["c"] > table["n"], "c", table["c"],
         "at most n, since successes cannot outnumber the scored attempts",
     )  # fmt: skip
     table["missing"] = check.whole(table, "missing", 0) if "missing" in table else 0
     return table
+
+
+def _has_decimals(value) -> bool:
+    """Whether a number is written with decimals: 1.0, as a float or as text."""
+    return isinstance(value, float | np.floating) or (isinstance(value, str) and "." in value)
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:

@@ -118,7 +118,8 @@ def _as_entry(raw, folder, where) -> Entry:
     parameters = raw.get("parameters")
     if not isinstance(parameters, Mapping | None):
         raise ValueError(f"{where}: parameters must map names to values, got {parameters!r}")
-    return Entry(notebook, raw.get("name", notebook.stem), dict(parameters or {}))
+    name = raw.get("name", re.sub(r"\s+", "_", notebook.stem))
+    return Entry(notebook, name, dict(parameters or {}))
 
 
 def _check_name(name, where):

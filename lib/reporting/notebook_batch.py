@@ -8,18 +8,21 @@ import math
 import multiprocessing
 import os
 import sys
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from multiprocessing.connection import wait as wait_for
 from pathlib import Path, PurePath
 
 import nbformat
 import papermill
 from tqdm import tqdm
 
+from lib import ROOT
 from lib.reporting.batch_entries import (
     Entry,
     as_entries,
@@ -119,7 +122,7 @@ def _results(entries, out, jobs) -> Iterator[Result]:
         while waiting or running:
             while waiting and len(running) < jobs:
                 entry = waiting.popleft()
-                worker = ProcessPoolExecutor(1, mp_context=context)
+                worker = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare_worker)
                 running[worker.submit(run_notebook, entry, out)] = entry, worker
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 entry, worker = running.pop(future)
@@ -133,6 +136,18 @@ def _results(entries, out, jobs) -> Iterator[Result]:
     finally:  # an interrupt reaches the running workers too; waiting entries never start
         for _, worker in running.values():
             worker.shutdown()
+
+
+def _prepare_worker() -> None:
+    """Let kernels use this checkout's library, and end them all if the batch is killed."""
+    paths = [str(ROOT), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    wait_for([multiprocessing.parent_process().sentinel])
+    os._exit(1)  # a kernel ends by itself once its worker is gone
 
 
 def run_notebook(entry: Entry, out: str | Path) -> Result:

@@ -61,7 +61,7 @@ def collect(
     """
     out, (part, parts) = Path(out), shard
     tasks = list(dict.fromkeys(tasks))
-    _check_arguments(environment, tasks, n, at_once, shard)
+    _check_arguments(environment, tasks, n, at_once, shard, pair, arm)
     storage.check_folder(out)
     settings = _settings(environment, policy.settings, pair, arm, seed, max_turns)
     manifest.agree(out / "manifest.json", settings)
@@ -119,7 +119,7 @@ def check(
     policy: those settings of the policy that are known before its model is loaded, so that a wrong
         one is an error at once.
     """
-    _check_arguments(environment, tasks, n, at_once, shard)
+    _check_arguments(environment, tasks, n, at_once, shard, pair, arm)
     storage.check_folder(out)
     settings = _settings(environment, policy, pair, arm, seed, max_turns)
     manifest.check(Path(out) / "manifest.json", settings)
@@ -148,12 +148,15 @@ def _table(out: Path) -> pd.DataFrame:
     return tabulate((entry for _, entry in find_entries(out).values()), str(out))
 
 
-def _check_arguments(environment, tasks, n, at_once, shard) -> None:
+def _check_arguments(environment, tasks, n, at_once, shard, pair, arm) -> None:
     if n < 1 or at_once < 1 or not 0 <= shard[0] < shard[1]:
         raise CollectionError(
             f"n = {n}, at_once = {at_once}, shard = {shard}: expected n and at_once of at least 1, "
             "and a shard (i, m) with 0 <= i < m."
         )
+    for name, value in (("pair", pair), ("arm", arm)):
+        if not value.strip():
+            raise CollectionError(f"{name} is {value!r}: expected a name, such as 'base'.")
     if not tasks:
         raise CollectionError(f"no task to collect: name some of {environment.name}.")
     known = set(environment.tasks())

@@ -109,3 +109,14 @@ def test_tasks_without_a_score_in_both_arms_are_not_taken_for_other_names():
         OutcomesError, match=r"no task has a scored attempt .* 1 in base, 1 in post"
     ):
         outcomes.align(base, post)
+
+
+@pytest.mark.parametrize("other", ["A-1", "1.0", "ﬁle"])
+def test_names_that_differ_in_spelling_alone_are_warned_of(other):
+    name = {"A-1": "a-1", "1.0": "1", "ﬁle": "file"}[other]
+    table = pd.DataFrame(
+        [(arm, task, 2, 1) for arm, of in (("base", name), ("post", other)) for task in ("x", of)],
+        columns=["arm", "task", "n", "c"],
+    )
+    with pytest.warns(OutcomesWarning, match=f"1 task with several spellings.*{name}"):
+        outcomes.comparisons(table)

@@ -275,3 +275,29 @@ def test_a_count_beyond_all_floats_is_refused(tmp_path):
 def test_a_row_of_a_histogram_has_no_more_tasks_than_benchmarks_have():
     with pytest.raises(OutcomesError, match=r"column 'tasks': got 1000000000, expected at most"):
         outcomes.validate(pd.DataFrame({"tasks": [10**9], "n": [8], "c": [1]}), arm="base")
+
+
+def test_successes_that_look_like_rates_are_refused(tmp_path):
+    rows = [{"task": "a", "n": 4, "c": 1.0}, {"task": "b", "n": 4, "c": 0.0}]
+    with pytest.raises(OutcomesError, match=r"column 'c': got 1\.0.*as if they were rates"):
+        outcomes.read(jsonl(tmp_path / "t.jsonl", *rows), arm="base")
+    rows.append({"task": "c", "n": 4, "c": 3.0})
+    assert outcomes.read(jsonl(tmp_path / "t.jsonl", *rows), arm="base")["c"].sum() == 4
+
+
+@pytest.mark.parametrize(("name", "arm"), [("Post", "post"), ("BASE", "base"), ("rl", "post")])
+def test_an_arm_is_known_in_any_spelling(name, arm):
+    table = outcomes.validate(pd.DataFrame({"task": ["a"], "n": [2], "c": [1], "arm": [name]}))
+    assert table["arm"].tolist() == [arm]
+
+
+def test_two_spellings_of_an_arm_are_refused():
+    rows = pd.DataFrame({"task": ["a", "a"], "n": 2, "c": 1, "arm": ["post", "post-trained"]})
+    with pytest.raises(OutcomesError, match="'post' and 'post-trained', which mean the same"):
+        outcomes.validate(rows)
+
+
+def test_a_name_that_is_text_and_a_number_is_warned_of(tmp_path):
+    rows = [{"task": 1, "attempt": 0, "passed": 1}, {"task": "1", "attempt": 1, "passed": 0}]
+    with pytest.warns(OutcomesWarning, match="'1' is text in some rows and a number in others"):
+        outcomes.read(jsonl(tmp_path / "t.jsonl", *rows), arm="base")

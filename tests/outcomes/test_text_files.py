@@ -161,3 +161,10 @@ def test_a_spreadsheet_is_to_be_saved_as_csv(tmp_path):
     (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
     with pytest.raises(OutcomesError, match="Save the sheet as CSV"):
         outcomes.read(tmp_path / "t.xlsx")
+
+
+def test_a_header_within_a_file_is_left_out_with_a_warning(tmp_path):
+    path = tmp_path / "joined.csv"
+    path.write_text("task,attempt,passed\na,0,1\nTask, attempt,passed\nb,0,0\n")
+    with pytest.warns(OutcomesWarning, match="line 3: repeats the header"):
+        assert outcomes.read(path, arm="base")["task"].tolist() == ["a", "b"]

@@ -20,6 +20,11 @@ def test_a_batch_file_names_notebooks_relative_to_itself(notebook):
     assert read_batch(batch) == [Entry(notebook, "one"), Entry(notebook, "two", {"x": 5})]
 
 
+def test_blanks_of_a_notebooks_name_are_none_of_its_results(tmp_path):
+    write_notebook(tmp_path / "my own.ipynb", "1")
+    assert as_entries([{"notebook": tmp_path / "my own.ipynb"}])[0].name == "my_own"
+
+
 def test_an_unknown_parameter_lists_the_known_ones(notebook):
     with pytest.raises(ValueError, match=r"entry 1: one\.ipynb has no parameter y; it has name, x"):
         as_entries([{"notebook": notebook, "parameters": {"y": 1}}])

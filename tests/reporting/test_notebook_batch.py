@@ -1,11 +1,16 @@
 """The batch: parameters that arrive, failures, kernels and workers that die, and its page."""
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
 
+from lib import ROOT
 from lib.__main__ import main
 from lib.claims import MIME
 from lib.reporting.batch_report import write_pages
@@ -24,6 +29,7 @@ CASES = {
         ("markdown", "## Curve of `count`"),
         "import matplotlib.pyplot as plt\nplt.plot([0, count])\nplt.show()",
         "import os\nprint(os.path.basename(os.getcwd()))",
+        "print(os.environ['PYTHONPATH'])",
         "from IPython.display import display\n"
         f"display({{{MIME!r}: [{CLAIM!r}], 'text/plain': 'claims'}}, raw=True)",
     ],
@@ -81,7 +87,38 @@ def test_parameters_arrive_with_their_types(results):
 @pytest.mark.slow
 def test_a_kernel_works_in_its_notebooks_folder(results):
     texts = [output.text for output in outputs(results["good"]) if "text" in output]
-    assert texts == [results["good"].entry.notebook.parent.name + "\n"]
+    assert texts[0] == results["good"].entry.notebook.parent.name + "\n"
+
+
+@pytest.mark.slow
+def test_a_kernel_imports_the_library_of_this_checkout(results):
+    texts = [output.text for output in outputs(results["good"]) if "text" in output]
+    assert texts[1].split(os.pathsep)[0].strip() == str(ROOT)
+
+
+@pytest.mark.slow
+def test_a_killed_batch_leaves_no_process_behind(tmp_path):
+    write_notebook(
+        tmp_path / "long.ipynb",
+        "import os, pathlib, time\n"
+        "pathlib.Path('pid').write_text(str(os.getpid()))\n"
+        "time.sleep(99)",
+    )
+    (tmp_path / "batch.yml").write_text("- notebook: long.ipynb")
+    command = [sys.executable, "-m", "lib", "batch", str(tmp_path / "batch.yml")]
+    batch = subprocess.Popen([*command, "-o", str(tmp_path / "build")], cwd=ROOT)
+    wait_until(lambda: (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text(), 60)
+    batch.kill()
+    batch.wait()
+    kernel = Path("/proc", (tmp_path / "pid").read_text())
+    wait_until(lambda: not kernel.exists() or "Z (zombie)" in (kernel / "status").read_text(), 30)
+
+
+def wait_until(happens, seconds):
+    end = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def test_attempts_of_another_collection_are_refused_by_name(tmp_path, other, mes
 
 def test_attempts_under_another_limit_are_refused_by_the_key_of_their_settings(tmp_path):
     out = mixed(tmp_path, max_turns=7)
-    with pytest.raises(CollectionError, match="its settings are not those of manifest.json"):
+    with pytest.raises(CollectionError, match=r"its settings are not those of manifest\.json"):
         table(out)
 
 
