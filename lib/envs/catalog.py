@@ -28,6 +28,10 @@ COUNT = 200
 """Tasks of an environment of the lab if no count is given; it can draw as many as are wanted."""
 
 
+MOST = 10**6
+"""The most tasks of an environment of the lab: their names alone take 100 MB."""
+
+
 class MissingBenchmark(ImportError):
     """A benchmark's package or data is missing; the message gives the command that installs it."""
 
@@ -66,6 +70,8 @@ def open_environment(name: str, split: str | None = None, count: int | None = No
         )
     if part:
         _check_part(base, part)
+    if base in ENVIRONMENTS and not 1 <= (COUNT if count is None else count) <= MOST:
+        raise ValueError(f"`count` is {count}: expected 1 to {MOST} tasks of {base}")
     if base in ENVIRONMENTS:
         return _new(ENVIRONMENTS[base], split or part or "train", COUNT if count is None else count)
     environment = _new(BENCHMARKS[base], *[part] if part else [])

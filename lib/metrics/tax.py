@@ -123,6 +123,10 @@ class SharpeningTax:
     notes: tuple[str, ...]
 
 
+MOST_REPLICATES = 2 * 10**7
+"""The most budgets times resamples: about ten arrays of floats of that size are held, 1.6 GB."""
+
+
 def sharpening_tax(
     base: Counts,
     post: Counts,
@@ -143,7 +147,7 @@ def sharpening_tax(
     Intervals are NaN for n_boot = 0 and for fewer than ten tasks.
 
     Raises ValueError if K exceeds the rollouts of a task, if the arms differ in the number or the
-    names of their tasks, and for 1 to 39 resamples.
+    names of their tasks, for 1 to 39 resamples, and for more than `MOST_REPLICATES`.
     """
     rng = np.random.default_rng(rng)
     base, post = Counts(*base), Counts(*post)
@@ -161,6 +165,11 @@ def sharpening_tax(
         )
     n_boot = checked_resamples(n_boot)
     K = _checked_largest(K, base, post)
+    if (1 + n_boot) * K > MOST_REPLICATES:
+        raise ValueError(
+            f"K = {K} with n_boot = {n_boot}: intervals would take {(1 + n_boot) * K * 1e-7:.0f} "
+            f"GB. Choose a K up to {MOST_REPLICATES // (1 + n_boot)}, or n_boot = 0."
+        )
     few = min(_tasks_of(base), _tasks_of(post)) < FEWEST_TASKS
     n_boot = 0 if few else n_boot
 

@@ -45,9 +45,16 @@ def read_batch(path: str | Path) -> list[Entry]:
     path = Path(path)
     text = path.read_bytes()
     try:
-        listed = yaml.safe_load(text)
+        # An alias repeats a part without writing it, and a few may stand for gigabytes.
+        aliases = [event for event in yaml.parse(text) if isinstance(event, yaml.AliasEvent)]
+        listed = None if aliases else yaml.safe_load(text)
     except Exception as error:  # PyYAML passes on whatever a malformed scalar or nesting raises
         raise ValueError(f"{path} is not a YAML file: {error}") from error
+    if aliases:
+        raise ValueError(
+            f"{path}, line {aliases[0].start_mark.line + 1}: has the alias *{aliases[0].anchor}, "
+            "expected a list without aliases: write out what it stands for"
+        )
     if not isinstance(listed, list):
         raise ValueError(f"{path}: expected a list of entries `- notebook: NAME.ipynb`")
     return as_entries(listed, folder=path.parent, origin=path)

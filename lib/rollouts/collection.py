@@ -22,6 +22,9 @@ from lib.trajectories.manifest import CollectionError
 from lib.trajectories.schema import Rollout, RolloutKey, TrajectoryError
 from lib.trajectories.store import ROLLOUTS, TOOLS, ToolFile, find_entries, read_attempts
 
+MOST_ATTEMPTS = 10**7
+"""The most attempts of a collection: all are listed at its start, in 2 GB of memory."""
+
 
 def collect(
     policy: Policy,
@@ -159,6 +162,11 @@ def _check_arguments(environment, tasks, n, at_once, shard, pair, arm) -> None:
             raise CollectionError(f"{name} is {value!r}: expected a name, such as 'base'.")
     if not tasks:
         raise CollectionError(f"no task to collect: name some of {environment.name}.")
+    if len(tasks) * n > MOST_ATTEMPTS:
+        raise CollectionError(
+            f"n = {n} attempts at {len(tasks)} tasks are {n * len(tasks)}: expected at most "
+            f"{MOST_ATTEMPTS} in a folder. Collect some of the tasks in another."
+        )
     known = set(environment.tasks())
     unknown = [task for task in tasks if task not in known]
     if unknown:

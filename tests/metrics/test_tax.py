@@ -171,3 +171,9 @@ def test_a_band_knows_the_budgets_it_was_measured_for(k):
     tax = sharpening_tax(([4], [16]), ([9], [16]), 16)
     with pytest.raises(ValueError, match="from 1 to 16, the largest measured"):
         tax.tax_S.at(k)
+
+
+def test_budgets_beyond_memory_are_refused():
+    counts = Counts([10**6] * 12, [10**7] * 12)
+    with pytest.raises(ValueError, match=r"K = 1000000 with n_boot = 1000: .* K up to 19980"):
+        sharpening_tax(counts, counts, 10**6)

@@ -7,6 +7,7 @@ import pytest
 
 from lib.rollouts.collection import table
 from lib.rollouts.policies import ScriptedPolicy
+from lib.trajectories.manifest import CollectionError
 from lib.trajectories.store import read_collection
 from tests import buttons
 from tests.collecting import BUTTONS, Counting, lines, ran, run
@@ -131,3 +132,15 @@ def test_bfcl_is_collected(tmp_path):
     assert list(found["passed"]) == [False] * 8
     rollout = next(iter(read_collection(tmp_path)))
     assert [m.role for m in rollout.messages] == ["user", "assistant"] * 2
+
+
+def test_more_attempts_than_memory_holds_are_refused(tmp_path):
+    with pytest.raises(CollectionError, match="expected at most 10000000 in a folder"):
+        run(tmp_path, n=10**14)
+
+
+@pytest.mark.parametrize("label", [{"arm": ""}, {"pair": " "}])
+def test_an_empty_label_is_refused_before_anything_is_collected(tmp_path, label):
+    with pytest.raises(CollectionError, match="expected a name"):
+        run(tmp_path / "out", **label)
+    assert not (tmp_path / "out").exists()
