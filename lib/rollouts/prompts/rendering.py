@@ -8,7 +8,8 @@ import ctypes
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
 
 from lib.rollouts.policies.protocol import PromptRefused
 from lib.rollouts.prompts.trial import MAX_CHARACTERS
@@ -31,20 +32,12 @@ def render(tokenizer, messages: Sequence[dict[str, Any]], **options: Any) -> str
     Raises PromptRefused, with the reason, where the template refuses the messages or fails on them,
     or goes past `MAX_SECONDS`, `MAX_CHARACTERS` or `MAX_GROWTH`.
     """
-    result: list[Any] = []
-
-    def work():
-        try:
-            result.append(tokenizer.apply_chat_template(list(messages), tokenize=False, **options))
-        except BaseException as error:
-            result.append(error)
-
-    worker = threading.Thread(target=work, name="chat template", daemon=True)
-    worker.start()
-    worker.join(_LOOK_EVERY)
-    if worker.is_alive():
-        _watch(worker)
-    text = result[0]
+    worker = _worker()
+    rendering = worker.pool.submit(_attempt, tokenizer, list(messages), options)
+    wait([rendering], _LOOK_EVERY)
+    if not rendering.done():
+        _watch(rendering, worker)
+    text = rendering.result()
     if isinstance(text, str) and len(text) <= MAX_CHARACTERS:
         return text
     if isinstance(text, str):
@@ -57,14 +50,39 @@ def render(tokenizer, messages: Sequence[dict[str, Any]], **options: Any) -> str
     raise PromptRefused(f"{refusal}. {_REMEDY}")
 
 
-def _watch(worker: threading.Thread) -> None:
-    """Wait for a worker; raise PromptRefused, and stop it, once it goes past a bound."""
+def _attempt(tokenizer, messages: list[dict[str, Any]], options: dict[str, Any]) -> Any:
+    """The text of messages, or the error that the template raised."""
+    try:
+        return tokenizer.apply_chat_template(messages, tokenize=False, **options)
+    except BaseException as error:
+        return error
+
+
+class _Worker(NamedTuple):
+    """A thread that renders: a new thread for each prompt would take longer than the prompt."""
+
+    pool: ThreadPoolExecutor
+    thread: int
+
+
+_of_this_thread = threading.local()
+
+
+def _worker() -> _Worker:
+    if getattr(_of_this_thread, "worker", None) is None:
+        pool = ThreadPoolExecutor(1, "chat template")
+        _of_this_thread.worker = _Worker(pool, pool.submit(threading.get_ident).result())
+    return _of_this_thread.worker
+
+
+def _watch(rendering: Future, worker: _Worker) -> None:
+    """Wait for a prompt; raise PromptRefused, and stop its worker, once it goes past a bound."""
     import psutil
 
     process, deadline = psutil.Process(), time.monotonic() + MAX_SECONDS
     most = process.memory_info().rss + MAX_GROWTH
     reason = ""
-    while worker.is_alive():
+    while not rendering.done():
         if not reason and time.monotonic() > deadline:
             reason = f"it took more than {MAX_SECONDS:g} s"
         elif not reason and process.memory_info().rss > most:
@@ -72,9 +90,11 @@ def _watch(worker: threading.Thread) -> None:
         if reason:
             # Takes effect at the next instruction of Python: an operation in C first ends.
             stop = ctypes.py_object(SystemExit)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident), stop)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.thread), stop)
             if time.monotonic() > deadline + 5:
                 break
-        worker.join(_LOOK_EVERY)
+        wait([rendering], _LOOK_EVERY)
     if reason:
+        worker.pool.shutdown(wait=False)
+        _of_this_thread.worker = None
         raise PromptRefused(f"the chat template was stopped: {reason}. {_REMEDY}")

@@ -42,11 +42,14 @@ def test_a_template_that_fails_says_why(monkeypatch, case):
     monkeypatch.setattr(rendering, "MAX_SECONDS", 0.2)
     monkeypatch.setattr(rendering, "MAX_CHARACTERS", 1000)
     template, reason = CASES[case]
+    render("warm")
     before, start = threading.active_count(), time.monotonic()
     with pytest.raises(PromptRefused, match=reason):
         render(template)
     assert time.monotonic() - start < 5
-    assert threading.active_count() == before  # it runs no more
+    while threading.active_count() > before:  # it is stopped, not left to run
+        assert time.monotonic() - start < 5
+        time.sleep(0.01)
 
 
 def test_a_template_that_fills_the_memory_is_stopped(monkeypatch):
