@@ -12,8 +12,9 @@ _ROLES = {"developer": "system", "function": "tool"}
 def read_messages(raw: Any, place: str) -> list[Message]:
     """Convert a list of messages as chat APIs, Inspect, tau2 or verifiers write them.
 
-    Content may be text or a list of parts. Raises OutcomesError naming the message that is not
-    understood.
+    Content may be text or a list of parts. What a model thought, a field or a part of its own, is
+    the message's `thought`. Calls are those that the log lists: none is read from text, so none
+    from a thought. Raises OutcomesError naming the message that is not understood.
     """
     if not isinstance(raw, list):
         raise OutcomesError(f"{place}: expected a list of messages, got {type(raw).__name__}.")
@@ -37,37 +38,49 @@ def _message(raw, place) -> Message:
         )
     call_id = raw.get("tool_call_id") or (raw.get("id") if role == "tool" else None)
     name = raw.get("name") or raw.get("function")
+    text, thoughts = _text(raw.get("content"), place)
+    thoughts += [raw[field] for field in _THOUGHTS if isinstance(raw.get(field), str)]
     return Message(
         role,
-        _text(raw.get("content"), place),
+        text,
         tuple(_call(call, place) for call in calls),
         name=name if isinstance(name, str) else None,
         tool_call_id=call_id if isinstance(call_id, str) else None,
+        thought="\n\n".join(dict.fromkeys(filter(None, map(str.strip, thoughts)))),
     )
 
 
-def _text(content, place) -> str:
-    """Text, or the texts of all parts; a part without text becomes its type in brackets."""
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+
+
+def _text(content, place) -> tuple[str, list[str]]:
+    """Text, or the texts of all parts, and the thoughts among them.
+
+    A part that is neither becomes its type in brackets.
+    """
     if content is None:
-        return ""
+        return "", []
     if isinstance(content, str):
-        return content
+        return content, []
     if not isinstance(content, list):
         raise OutcomesError(
             f"{place}: expected content as text or parts, got {type(content).__name__}."
         )
-    parts = []
+    parts: list[str] = []
+    thoughts: list[str] = []
     for part in content:
         if isinstance(part, str):
             parts.append(part)
         elif isinstance(part, dict) and isinstance(part.get("text"), str):
             parts.append(part["text"])
         elif isinstance(part, dict) and isinstance(part.get("reasoning"), str):
-            parts.append(part["reasoning"])
+            thoughts.append(part["reasoning"])
+        elif isinstance(part, dict) and isinstance(part.get("thinking"), str):
+            thoughts.append(part["thinking"])
         else:
             kind = part.get("type") if isinstance(part, dict) else type(part).__name__
             parts.append(f"[{kind}]")
-    return "\n".join(parts)
+    return "\n".join(parts), thoughts
 
 
 def _call(raw, place) -> ToolCall:

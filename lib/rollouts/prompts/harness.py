@@ -159,7 +159,12 @@ class _Text:
 
 @dataclass(frozen=True)
 class Harness(_Text):
-    """The text harness, for base models: the ablation's "cue on"."""
+    """The text harness, for base models: the ablation's "cue on".
+
+    Its prompt asks for one form of calls, and its own parsers read it, with the leniency of METHODS
+    section 2. The default does not read the native formats of post-trained models: a model that
+    falls back on its own format did not take up the harness, which is what the ablation measures.
+    """
 
     stops: tuple[str, ...] = STOPS_PAST_PROSE
 

@@ -1,9 +1,14 @@
 """Replies are read by the tokenizer's response template, and arguments as servers send them."""
 
+import json
+from argparse import Namespace
+
 import pytest
 
+from lib.cli.arguments import begun_parser
 from lib.rollouts.call_formats import read_arguments, read_reply
 from lib.rollouts.policies import Context
+from lib.rollouts.policies.opening import known_settings
 from lib.rollouts.prompts import ChatTemplate, ServerChat
 from lib.trajectories.schema import Message, Tool, ToolCall
 from tests import tiny
@@ -125,3 +130,27 @@ def test_arguments_as_servers_send_them(sent, read):
 
 def test_arguments_are_cast_only_for_a_known_tool():
     assert read_arguments('{"n": "3"}') == {"n": "3"}
+
+
+def test_chat_is_read_in_native_formats_and_the_harness_as_it_asks():
+    for name, parser in {"chat": "native", "harness": "robust", "plain": "robust"}.items():
+        assert known_settings("m", prompt_format=name)["parser"] == parser
+        assert known_settings("m", prompt_format=name, parser="exact")["parser"] == "exact"
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "parser"),
+    [
+        (None, "robust", "robust"),
+        (None, "native", "native"),
+        (None, None, None),
+        ("paper", "robust", "paper"),
+    ],
+)
+def test_a_collection_goes_on_with_the_parser_that_it_was_begun_with(
+    tmp_path, asked, there, parser
+):
+    if there:
+        (tmp_path / "manifest.json").write_text(json.dumps({"policy.parser": there}))
+    arguments = Namespace(parser=asked, prompt_format="chat", out=tmp_path)
+    assert begun_parser(arguments, "policy.parser") == parser
