@@ -92,7 +92,8 @@ def test_calls_in_the_models_format_are_given_to_the_template_apart():
     assert "<|assistant|>I press." in prompt
     assert prompt.count('<call>{"n": 3}</call>') == 1
     assert "<tool_call>" not in prompt
-    (_, _, sent, _) = ServerChat().request(continued(reply, Message("tool", "ok")))["messages"]
+    request = next(ServerChat().requests(continued(reply, Message("tool", "ok"))))
+    (_, _, sent, _) = request["messages"]
     assert sent["content"] == "I press."
     assert sent["tool_calls"][0]["function"]["name"] == "press"
 
