@@ -37,7 +37,7 @@ from lib.generation.logprobs import TOKENS_AT_ONCE, TOP_K
 from lib.rollouts.policies.local import fingerprint
 from lib.rollouts.prompts import PromptFormat
 from lib.rollouts.prompts.word_language import WordLanguage
-from lib.trajectories import manifest
+from lib.trajectories import manifest, storage
 from lib.trajectories.jsonl import LineWriter
 from lib.trajectories.schema import Rollout
 
@@ -86,6 +86,7 @@ def score(
     other settings.
     """
     paths, out = [Path(path) for path in trajectories], Path(out)
+    storage.check_folder(out)
     merging = _merging(reference, alpha, merge=merge, density=density, seed=seed)
     if prompt_format is None and seams != "refuse":
         raise ValueError(

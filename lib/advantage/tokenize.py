@@ -1,12 +1,12 @@
 """Trajectories as token ids: what both models read, and which tokens of it were the actions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from lib.rollouts.policies.protocol import Context
+from lib.rollouts.policies.protocol import Context, PromptRefused
 from lib.rollouts.prompts import PromptFormat
 from lib.rollouts.prompts.protocol import BREAK, check_known_tokens
 from lib.trajectories.schema import Message, Rollout, TrajectoryError, offered_tools
@@ -22,7 +22,8 @@ class Steps:
     key: of the rollout.  passed: its outcome.
     messages: [steps], numbers of the messages.
     counts: [steps], action tokens of each; 0 where it is missing.
-    missing: [steps], why a step cannot be scored ("context", "empty"), "" if it can.
+    missing: [steps], why a step cannot be scored ("context", "empty", "refused"), "" if it
+        can.
     reading: the tokens of all steps that are not missing, in their order.
     """
 
@@ -85,15 +86,28 @@ def read_text(
     without the token that ended it. A prompt format that rewrites the past, as templates that drop
     earlier thoughts do, needs a sequence for each turn that is not the beginning of the next one.
 
+    All steps are missing where the template of a prompt format refuses the conversation.
+
     seams, context: as in `read_transcript`. Raises PolicyError if most of the first prompt's words
     are unknown to the tokenizer: the model was never spoken to so.
     """
-    transcripts = transcripts_of(rollout, prompt_format)
+    try:
+        transcripts = transcripts_of(rollout, prompt_format)
+    except PromptRefused:
+        return _refused(rollout)
     options = {
         "add_special_tokens": prompt_format.special_tokens,
         "split_special_tokens": prompt_format.special_tokens,
     }
     return _read(rollout.key, rollout.passed, transcripts, tokenizer, context, seams, options)
+
+
+def _refused(rollout: Rollout) -> Steps:
+    """The steps of a rollout that a chat template refuses to write: none of them has a score."""
+    replies = [at for at, m in enumerate(rollout.messages) if m.role == "assistant"]
+    pieces = [(at, 0, range(0), ()) for at in replies]
+    steps = _steps(rollout.key, rollout.passed, [[]], pieces, 1)
+    return replace(steps, missing=("refused",) * len(replies))
 
 
 def read_transcript(

@@ -16,6 +16,7 @@ from lib.training import checkpoints
 from lib.training.loop import train_policy
 from lib.training.settings import Settings
 from lib.training.temperature_schedules import FixedTemperature, TemperatureSchedule
+from lib.trajectories import storage
 
 
 def train(
@@ -64,6 +65,7 @@ def train(
         if weights or gradients grow out of bounds.
     """
     out, settings = Path(out), settings or Settings()
+    storage.check_folder(out)
     schedule = schedule or FixedTemperature(settings.t_ref)
     if isinstance(model, str | Path):
         model, tokenizer = open_model(model, device=device)

@@ -122,6 +122,14 @@ def test_the_text_of_actions_in_the_harness(letters, seams):
     assert steps.messages == (1, 3)
 
 
+def test_what_a_chat_template_refuses_has_no_score():
+    refusing = "{% if 'It is there.' in messages[-1].content %}{{ 1 + 'a' }}{% endif %}"
+    tokenizer = tiny.with_template(refusing + tiny.TEMPLATE)
+    steps = read_text(attempt(MESSAGES[:4]), tokenizer, ChatTemplate(tokenizer), 4096)
+    assert steps.missing == ("refused", "refused")
+    assert len(steps.reading.tokens) == 0
+
+
 def test_the_text_of_actions_in_a_chat_template(letters):
     messages = (*MESSAGES[:3], Message("assistant", "I <|end|> press."))
     steps = read_text(attempt(messages), letters, ChatTemplate(letters), 4096)

@@ -24,6 +24,7 @@ from lib.rollouts.policies.protocol import Context, PolicyError, PromptRefused, 
 from lib.rollouts.policies.server_responses import (
     CutOff,
     Malformed,
+    Nothing,
     Withheld,
     finish_of,
     first_choice,
@@ -122,16 +123,16 @@ class ServerPolicy:
             self.sampling["chat_template_kwargs"] = {"enable_thinking": prompt_format.thinking}
         self.sampling |= extra or {}
         self.sampling = {name: v for name, v in self.sampling.items() if v is not None}
+        self._exchange = Exchange(address, api_key)
         self.settings = {
             "policy": "server",
             "model": model,
             "kind": kind,
             **prompt_format.settings,
-            "sampling": self.sampling,
+            "sampling": self._exchange.redact.value(self.sampling),
         }
         self._answered = False
         self._failures_in_a_row, self._counting = 0, threading.Lock()
-        self._exchange = Exchange(address, api_key)
         self._first_wait = first_wait
         self._backoff = tenacity.wait_exponential_jitter(
             multiplier=first_wait, max=longest_wait, jitter=first_wait
@@ -262,8 +263,8 @@ class ServerPolicy:
 
     def _may_recover(self, error: BaseException) -> bool:
         """Whether the same request may succeed later."""
-        if isinstance(error, CutOff):
-            return True
+        if isinstance(error, CutOff | Nothing):
+            return isinstance(error, CutOff)
         if isinstance(error, Unreachable | Broken | Malformed):
             return self._answered and not getattr(error, "slow", False)
         return isinstance(error, Refused) and _is_server_trouble(error)

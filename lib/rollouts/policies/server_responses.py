@@ -14,6 +14,10 @@ class Malformed(ValueError):
     """An answer with a success status but without a usable completion; says why."""
 
 
+class Nothing(Malformed):
+    """A message that holds nothing. The same request, with its seed, would be answered alike."""
+
+
 class CutOff(Malformed):
     """The server ended a reply that the model had not finished."""
 
@@ -147,7 +151,7 @@ def message_of(
     if not isinstance(sent, list):
         raise Malformed(f"tool_calls is a {_kind(message, 'tool_calls')}")
     if text is None and not sent and not thought:
-        raise Malformed("its message holds neither content nor calls")
+        raise Nothing("its message holds neither content nor calls")
     text = text or ""
     calls = []
     for call in sent:

@@ -147,6 +147,20 @@ def test_a_password_in_the_address_is_not_shown():
     assert "pass-word-1" not in str(error.value)
 
 
+def test_a_key_among_the_extra_fields_is_not_in_the_settings():
+    policy = server_policy("http://127.0.0.1:1/v1", api_key=KEY, extra={"user": f"me {KEY}"})
+    assert policy.sampling["user"] == f"me {KEY}"
+    assert policy.settings["sampling"]["user"] == "me [key]"
+
+
+def test_a_message_of_nothing_is_not_asked_for_again():
+    with troubling(lambda server: message(content=None)) as server:
+        policy = chat_policy(server, retries=5)
+        ask(policy)
+        assert ask(policy)[0].trouble.endswith("its message holds neither content nor calls")
+    assert len(server.seen) == 2
+
+
 def test_a_short_key_is_no_word_to_hide_in_a_reply():
     redact = Redactor(["a"])
     assert redact("Bearer a is a bad key") == "Bearer [key] is [key] bad key"
