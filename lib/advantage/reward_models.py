@@ -23,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from lib.advantage.tokenize import Steps
+from lib.generation import context_limit
 from lib.generation.logprobs import TOKENS_AT_ONCE, Reading, collate, microbatches
 from lib.rollouts.policies.protocol import Context, Policy, PolicyError, Reply
 from lib.trajectories.schema import Message, Rollout, RolloutKey
@@ -64,7 +65,8 @@ def ordinal_steps(
         )
     rewards = np.full(sum(len(steps.counts) for steps in trajectories), np.nan)
     firsts = np.cumsum([0, *(len(steps.counts) for steps in trajectories)])
-    readings = [_ends(steps, model.config.max_position_embeddings) for steps in trajectories]
+    longest = context_limit(model) or math.inf
+    readings = [_ends(steps, longest) for steps in trajectories]
     full = [i for i, reading in enumerate(readings) if len(reading.position)]
     for microbatch in (
         microbatches([readings[i] for i in full], tokens=tokens_at_once) if full else ()

@@ -32,7 +32,7 @@ from lib.advantage.tokenize import (
     read_stored,
     read_text,
 )
-from lib.generation import open_model
+from lib.generation import context_limit, open_model
 from lib.generation.logprobs import TOKENS_AT_ONCE, TOP_K
 from lib.rollouts.policies.local import fingerprint
 from lib.rollouts.prompts import PromptFormat
@@ -108,8 +108,11 @@ def score(
         check_same_tokens(tokenizer, other_tokenizer)
         if alpha:
             theirs = _merged(ours, theirs, alpha, **merging)
-    limits = [model.config.max_position_embeddings for model in (ours, theirs) if model is not None]
-    context = min([*limits, *([context] if context else [])])
+    models = [model for model in (ours, theirs) if model is not None]
+    limits = [limit for limit in (context, *map(context_limit, models)) if limit]
+    if not limits:
+        raise ValueError("context is None, and the models give no length of context: expected one")
+    context = min(limits)
     if prompt_format is None:
         attempt_files.check_sampled_by(paths, tokenizer)
     else:

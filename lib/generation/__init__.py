@@ -24,7 +24,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "engine": ["Batch", "Completion", "Engine"],
+        "engine": ["Batch", "Completion", "Engine", "context_limit"],
         "models": ["limit_threads", "load", "open_model"],
         "sampling": ["Sampling"],
     },

@@ -13,6 +13,7 @@ from lib.generation.kv_cache import (
     RereadCache,
     SharedPrefixCache,
     reading,
+    why_spread,
     why_uncacheable,
     why_uncovered,
 )
@@ -57,9 +58,10 @@ class Engine:
     context : maximum length in tokens; by default the model's ``max_position_embeddings``.
 
     ``new_cache`` makes the KV cache of a batch: of the model and the number of rows. If the
-    shared-prefix attention does not support the model, it is that of transformers, in which each
-    row has a copy of its prompt. If even that fails a check, there is none, and each token reads
-    the whole context again, slowly. In both cases a warning gives the reason.
+    shared-prefix attention does not support the model, or it is on several devices, this is the
+    cache of transformers, in which each row has a copy of its prompt. If even that fails a check,
+    there is none, and each token reads the whole context again, slowly. In both cases a warning
+    gives the reason.
     """
 
     def __init__(self, model, tokenizer=None, *, context: int | None = None):
@@ -76,7 +78,7 @@ class Engine:
         self.new_cache = self._choose_cache()
 
     def _choose_cache(self):
-        reason = why_uncovered(self.model.config)
+        reason = why_uncovered(self.model.config) or why_spread(self.model)
         if reason is None:
             return SharedPrefixCache
         trouble, wide = why_uncacheable(self.model.config), False

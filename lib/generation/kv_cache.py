@@ -54,6 +54,12 @@ def why_uncovered(config) -> str | None:
     return why_uncacheable(config)
 
 
+def why_spread(model) -> str | None:
+    """Why the shared-prefix attention cannot run where this model is; None if it can."""
+    devices = {parameter.device for parameter in model.parameters()}
+    return "its layers are on several devices" if len(devices) > 1 else None
+
+
 def why_uncacheable(config) -> str | None:
     """Why keys of earlier tokens cannot serve later ones in this model; None if they can."""
     config = config.get_text_config(decoder=True)

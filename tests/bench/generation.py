@@ -17,6 +17,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from lib.generation import Engine, Sampling, load
+from lib.generation.kv_cache import RereadCache, SharedPrefixCache
+from lib.generation.model_cache import ModelCache
 from lib.generation.sampling import gumbel
 from lib.trajectories.schema import RolloutKey
 
@@ -30,7 +32,7 @@ def main():
     parser.add_argument("--cache", default="build/models", help="folder for the converted GGUF")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    rows = episodes(options.repeats)
+    rows = episodes(options.repeats) + caches(options.repeats)
     if options.model:
         torch.set_num_threads(2)
         model = load(options.model, cache=options.cache)[0]
@@ -120,6 +122,46 @@ def episodes(repeats):
         (f"{size}: generate, episodes/s", EPISODES / generate, "", ""),
         (f"{size}: engine over generate", generate / engine, 2.2, 4),
     ]
+
+
+def caches(repeats):
+    """What each kind of KV cache costs, on one model; ``generate`` beside them.
+
+    Rows of one prompt are the usual case; of the cache of transformers, rows whose contexts all
+    differ in length are the worst, since it reads them apart.
+    """
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=4096,
+        hidden_size=256,
+        intermediate_size=688,
+        num_hidden_layers=6,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=512,
+        eos_token_id=None,
+    )
+    model, keys, new = LlamaForCausalLM(config).eval(), attempts(16), 16
+    same = [random_tokens(256, 4096)] * 16
+    unlike = [random_tokens(256 - 8 * i, 4096, seed=i) for i in range(16)]
+    kinds = {"shared prefix": SharedPrefixCache, "transformers": ModelCache, "none": RereadCache}
+
+    def work(kind, contexts):
+        engine = Engine(model)
+        engine.new_cache = kind
+        return lambda: engine.generate(contexts, keys, sampling(new))
+
+    rows = []
+    for name, contexts in (("one prompt", same), ("16 lengths", unlike)):
+        works = [work(kind, contexts) for kind in kinds.values()]
+        if contexts is same:
+            works.append(lambda: hugging_face(model, same[:1], new, copies=16))
+        taken = dict(zip([*kinds, "generate"], best(repeats, *works), strict=False))
+        rows += [(f"cache, {name}: {kind}, s", seconds, "", "") for kind, seconds in taken.items()]
+        for fast, slow in (("shared prefix", "transformers"), ("transformers", "none")):
+            rows.append((f"cache, {name}: {fast} over {slow}", taken[slow] / taken[fast], "", ""))
+    return rows
 
 
 def exactness(model):

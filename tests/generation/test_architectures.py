@@ -6,7 +6,7 @@ import torch
 import transformers
 
 from lib.generation import Engine, Sampling, kv_cache
-from lib.generation.logprobs import score_tokens
+from lib.generation.logprobs import action_logits, collate, score_tokens
 from lib.trajectories.tokens import Reading
 from tests.generation.conftest import SIZES, make_model
 from tests.generation.test_attention import COVERED, DELTA, EXPERTS
@@ -123,6 +123,25 @@ def test_gemma_4_of_every_size(changes, make, prompt, keys, agrees):
         agrees(model, context, reply)
 
 
+@pytest.mark.parametrize("name", ["gemma4_text", "qwen3_5_text"])
+def test_half_precision_is_as_near_to_float32_as_a_full_pass(
+    name, make, prompt, keys, full_forward
+):
+    kind, changes = COVERED[name]
+    half = make(kind, **changes | {"initializer_range": 0.1}).bfloat16()
+    exact = make(kind, **changes | {"initializer_range": 0.1})
+    exact.load_state_dict({key: value.float() for key, value in half.state_dict().items()})
+    contexts = [prompt(13, seed=i // 2) for i in range(12)]
+    ours, full = [], []
+    for context, reply in zip(
+        contexts, Engine(half).generate(contexts, keys(12), FREE), strict=True
+    ):
+        expected = full_forward(exact, context, reply.tokens)
+        ours.append((torch.tensor(reply.log_probs) - expected).abs())
+        full.append((full_forward(half, context, reply.tokens) - expected).abs())
+    assert torch.cat(ours).mean() < 1.5 * torch.cat(full).mean()
+
+
 WRAPPED = {
     "gemma3": (transformers.Gemma3Config, "gemma3_text"),
     "gemma4": (transformers.Gemma4Config, "gemma4_text"),
@@ -131,13 +150,18 @@ WRAPPED = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(WRAPPED))
-def test_a_checkpoint_that_also_sees_images_reads_text(name, prompt, keys, agrees):
+def wrapped(name):
+    """A model that also sees images, by the name of its architecture."""
     kind, text = WRAPPED[name]
     text_kind, changes = COVERED[text]
     vision = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2}
-    config = kind(text_config=text_kind(**{**SIZES, **changes}), vision_config=vision)
-    model = make_model(config)
+    config = text_kind(**{**SIZES, **changes})
+    return make_model(kind(text_config=config, vision_config=vision))
+
+
+@pytest.mark.parametrize("name", sorted(WRAPPED))
+def test_a_checkpoint_that_also_sees_images_reads_text(name, prompt, keys, agrees):
+    model = wrapped(name)
     engine = Engine(model)
     assert engine.context == 128
     for reply in engine.generate([prompt(13)] * 2, keys(2), FREE):
@@ -154,3 +178,18 @@ def test_tokens_are_scored_as_in_a_full_pass(model, prompt, full_forward):
     first, second = score_tokens(model, readings, logits_at_once=320)
     assert np.allclose(first.log_probs, full_forward(model, context, completion), atol=1e-4)
     assert np.allclose(second.log_probs, full_forward(model, other[:1], other[1:]), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [*PAPERS, *sorted(WRAPPED)])
+def test_gradients_of_a_score_are_those_of_a_full_pass(name, prompt):
+    kind, changes = COVERED[WRAPPED[name][1] if name in WRAPPED else name]
+    model = (wrapped(name) if name in WRAPPED else make_model(kind(**{**SIZES, **changes}))).train()
+    tokens, weight = prompt(20), model.get_input_embeddings().weight
+    reading = Reading([tokens], np.zeros(9, int), 10 + np.arange(9), np.array(tokens[11:]))
+    logits = action_logits(model, collate([reading]))[0]
+    chosen = torch.tensor(tokens[11:])[:, None]
+    [ours] = torch.autograd.grad(logits.log_softmax(-1).gather(1, chosen).sum(), weight)
+    logits = model(torch.tensor([tokens]), use_cache=False).logits[0, 10:-1]
+    [full] = torch.autograd.grad(logits.log_softmax(-1).gather(1, chosen).sum(), weight)
+    assert full.abs().max() > 0.1
+    assert torch.allclose(ours, full, atol=1e-4, rtol=1e-3)

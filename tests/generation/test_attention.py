@@ -176,3 +176,10 @@ def test_a_rotary_embedding_that_depends_on_the_length_is_not_covered(rope_type)
     config = transformers.LlamaConfig()
     config.rope_parameters = {"rope_type": rope_type, "rope_theta": 1e4}
     assert "rotary" in kv_cache.why_uncovered(config)
+
+
+def test_a_model_on_several_devices_is_not_covered(make):
+    model = make(transformers.LlamaConfig)
+    assert kv_cache.why_spread(model) is None
+    model.model.layers[1].to("meta")
+    assert "several devices" in kv_cache.why_spread(model)

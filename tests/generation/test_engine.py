@@ -2,9 +2,10 @@
 
 import pytest
 import torch
-from transformers import LlamaConfig
+from transformers import AutoModelForCausalLM, BloomConfig, LlamaConfig
 
 from lib.generation import Engine, Sampling, kv_cache
+from lib.generation.engine import context_limit
 from lib.generation.kv_cache import RereadCache, SharedPrefixCache
 from lib.generation.model_cache import ModelCache
 from lib.trajectories.schema import RolloutKey
@@ -253,3 +254,11 @@ def test_stop_strings_without_a_tokenizer_are_an_error(llama, prompt, keys):
 def test_a_context_longer_than_the_models_is_an_error(llama):
     with pytest.raises(ValueError, match="context is 129: it must be from 1 to the model's 128"):
         Engine(llama, context=129)
+
+
+def test_a_model_that_gives_no_length_of_context_needs_one():
+    config = BloomConfig(vocab_size=64, hidden_size=32, n_layer=1, n_head=4)
+    model = AutoModelForCausalLM.from_config(config)
+    assert context_limit(model) is None
+    with pytest.raises(ValueError, match=r"give Engine\(context=tokens\)"):
+        Engine(model)
