@@ -5,8 +5,6 @@ the next call goes on. `lib.lab.runner` decides who does what, `lib.lab.gatherin
 """
 
 import json
-import os
-import shutil
 from dataclasses import replace
 from functools import singledispatch
 from pathlib import Path
@@ -92,14 +90,11 @@ def _keep(source: Path, target: Path) -> None:
     """Copy a model in half precision; the target folder is complete or absent."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    part = target.with_name(f".{target.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    AutoModelForCausalLM.from_pretrained(source, dtype=torch.float16).save_pretrained(part)
-    AutoTokenizer.from_pretrained(source).save_pretrained(part)
-    (part / "generation_config.json").unlink(missing_ok=True)
-    (part / "model.safetensors").chmod(0o644)
-    shutil.rmtree(target, ignore_errors=True)
-    os.replace(part, target)
+    with storage.replacing_folder(target) as part:
+        AutoModelForCausalLM.from_pretrained(source, dtype=torch.float16).save_pretrained(part)
+        AutoTokenizer.from_pretrained(source).save_pretrained(part)
+        (part / "generation_config.json").unlink(missing_ok=True)
+        (part / "model.safetensors").chmod(0o644)
 
 
 @make.register
@@ -145,10 +140,9 @@ def _train(run: Run, lab: Plan, settings: Settings, out: Path, progress: bool | 
         checkpoint_every=45.0,
         progress=progress,
     )
-    shutil.rmtree(out / "model.part", ignore_errors=True)
-    model.save_pretrained(out / "model.part")
-    tokenizer.save_pretrained(out / "model.part")
-    os.replace(out / "model.part", out / "model")
+    with storage.replacing_folder(out / "model") as part:
+        for saved in (model, tokenizer):
+            saved.save_pretrained(part)
 
 
 def settings_of(run: Run, lab: Plan = LAB, **changes) -> Settings:

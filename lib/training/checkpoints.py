@@ -116,17 +116,13 @@ def _removed(out: Path) -> ValueError:
 
 def save(out: Path, step: int, learner: Learner, schedule: TemperatureSchedule) -> None:
     """Save the state after a step, then remove older ones; a kill leaves at least one."""
-    part = out / f"part-{os.getpid()}"
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir()
-    for name, (parameters, optimizer) in learner.modules().items():
-        tensors = {key: value.detach().contiguous() for key, value in parameters.items()}
-        save_file(tensors, part / f"{name}.safetensors")
-        torch.save(optimizer.state_dict(), part / f"{name}.optimizer.pt")
-    (part / "sampler.json").write_text(json.dumps(schedule.state()), encoding="utf-8")
     new = out / f"checkpoint-{step:06}"
-    shutil.rmtree(new, ignore_errors=True)
-    os.replace(part, new)
+    with storage.replacing_folder(new) as part:
+        for name, (parameters, optimizer) in learner.modules().items():
+            tensors = {key: value.detach().contiguous() for key, value in parameters.items()}
+            save_file(tensors, part / f"{name}.safetensors")
+            torch.save(optimizer.state_dict(), part / f"{name}.optimizer.pt")
+        (part / "sampler.json").write_text(json.dumps(schedule.state()), encoding="utf-8")
     for old in _kept(out):
         if old != new:
             shutil.rmtree(old)
@@ -138,8 +134,7 @@ def restore(out: Path, learner: Learner, schedule: TemperatureSchedule) -> int:
     Removes what a kill left half written. Raises ValueError that names a damaged file; a kill
     damages none.
     """
-    for unfinished in out.glob("part-*"):
-        shutil.rmtree(unfinished)
+    storage.remove_parts(out)
     kept = _kept(out)
     step = int(kept[-1].name.partition("-")[2]) if kept else 0
     log = out / "steps.jsonl"

@@ -1,7 +1,5 @@
 """Post-training from a model folder to a model folder: the whole of ``python -m lib train``."""
 
-import os
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -126,9 +124,6 @@ def merge_lora(model):
 
 def _save(model, tokenizer, out: Path) -> None:
     """Save the folder `model`, whole or not at all; the next run removes what a kill leaves."""
-    part = out / f"part-{os.getpid()}"
-    shutil.rmtree(part, ignore_errors=True)
-    for saved in (model, tokenizer):
-        saved.save_pretrained(part)
-    shutil.rmtree(out / "model", ignore_errors=True)
-    os.replace(part, out / "model")
+    with storage.replacing_folder(out / "model") as part:
+        for saved in (model, tokenizer):
+            saved.save_pretrained(part)

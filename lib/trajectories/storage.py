@@ -7,6 +7,7 @@ reader, or whoever comes after a kill, sees the old file or the new one. A lock 
 
 import contextlib
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,36 @@ def replacing(path: str | Path) -> Iterator[Path]:
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replacing_folder(path: str | Path) -> Iterator[Path]:
+    """Yield a new folder beside `path`, which replaces the folder at `path` when the block ends.
+
+    The block only writes: whatever a library raises there, on a full disk, is raised as an OSError
+    that names `path`. The new folder is removed if the block raises. A kill leaves it behind as
+    `part-NAME-PID`, which `remove_parts` removes.
+    """
+    path = Path(path)
+    part = path.with_name(f"part-{path.name}-{os.getpid()}")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        yield part
+        shutil.rmtree(path, ignore_errors=True)
+        os.replace(part, path)
+    except OSError:
+        raise
+    except Exception as error:  # safetensors and torch have errors of their own for a full disk
+        raise OSError(f"{path} cannot be written: {error}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def remove_parts(folder: str | Path) -> None:
+    """Remove the folders that killed processes left half written in a folder."""
+    for part in Path(folder).glob("part-*"):
+        shutil.rmtree(part)
 
 
 def write_text(path: str | Path, text: str, errors: str = "strict") -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from lib.trajectories import manifest
 from lib.trajectories.jsonl import Entry, iter_entries, rollouts_at
 from lib.trajectories.manifest import CollectionError
-from lib.trajectories.schema import Rollout, Tool, tools_key
+from lib.trajectories.schema import Rollout, Tool, TrajectoryError, tools_key
 
 ROLLOUTS, TOOLS = "rollouts-{}.jsonl", "tools-{}.jsonl"
 """Names of the files of a collection."""
@@ -106,10 +106,16 @@ class ToolFile:
 def _read_tools(out: Path) -> dict[str, tuple[Tool, ...]]:
     tools = {}
     for path in sorted(out.glob(TOOLS.format("*"))):
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
             try:
                 entry = json.loads(line)
-            except ValueError:  # blank, or torn by a kill before any rollout named it
+            except (ValueError, RecursionError):  # blank, or torn by a kill
                 continue
-            tools[entry["key"]] = tuple(map(Tool.from_dict, entry["tools"]))
+            try:
+                tools[entry["key"]] = tuple(map(Tool.from_dict, entry["tools"]))
+            except (KeyError, TypeError, AttributeError, TrajectoryError) as error:
+                raise CollectionError(
+                    f"{path}:{number}: expected an object with key and tools, got {line[:80]!r}. "
+                    "Delete the line; rollouts that name its tools are then read without them."
+                ) from error
     return tools

@@ -102,3 +102,28 @@ def test_waiting_gets_the_lock_once_it_is_free(tmp_path):
         holder.send_signal(signal.SIGKILL)
         with storage.lock(tmp_path / "a", wait=True):
             assert names(tmp_path) == [".a.lock"]
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "old").touch()
+    with storage.replacing_folder(tmp_path / "model") as part:
+        (part / "new").touch()
+    assert [path.name for path in (tmp_path / "model").iterdir()] == ["new"]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_that_cannot_be_written_stays_and_is_named(tmp_path):
+    (tmp_path / "model").mkdir()
+    with (
+        pytest.raises(OSError, match=r"model cannot be written: disk full"),
+        storage.replacing_folder(tmp_path / "model"),
+    ):
+        raise RuntimeError("disk full")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_what_a_kill_left_of_a_folder_is_removed(tmp_path):
+    (tmp_path / "part-model-1").mkdir()
+    storage.remove_parts(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -82,3 +82,11 @@ def test_a_manifest_that_is_not_utf_8_is_named(tmp_path):
     (tmp_path / "manifest.json").write_bytes(b"\xff\xfe")
     with pytest.raises(CollectionError, match=r"manifest\.json: not UTF-8"):
         table(tmp_path)
+
+
+def test_a_line_of_tools_that_holds_something_else_is_named(tmp_path):
+    run(tmp_path)
+    tools = next(tmp_path.glob("tools-*"))
+    tools.write_text(tools.read_text() + "[1]\n")
+    with pytest.raises(CollectionError, match=r"tools-.*jsonl:\d+: expected an object with key"):
+        list(read_collection(tmp_path))
