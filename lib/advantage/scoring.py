@@ -33,6 +33,7 @@ from lib.advantage.tokenize import (
     read_text,
 )
 from lib.generation import context_limit, open_model
+from lib.generation.int8 import check_not_quantised
 from lib.generation.logprobs import TOKENS_AT_ONCE, TOP_K
 from lib.rollouts.policies.local import fingerprint
 from lib.rollouts.prompts import PromptFormat
@@ -183,6 +184,9 @@ def score_into(
     Raises CollectionError if the folder was begun with another setting or has lost its manifest,
     and ValueError if a key comes twice.
     """
+    for model in (policy, reference):
+        if model is not None:
+            check_not_quantised(model, "scoring")
     out, (part, parts) = Path(out), shard
     for key, times in Counter(rollout.key for rollout in rollouts).items():
         if times > 1:

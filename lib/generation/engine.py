@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,6 +18,7 @@ from lib.generation.kv_cache import (
     why_uncacheable,
     why_uncovered,
 )
+from lib.generation.packed_linear import packed
 from lib.generation.sampling import Chooser, Sampling
 from lib.trajectories.schema import RolloutKey
 
@@ -56,6 +58,8 @@ class Engine:
         batch: an open batch keeps what the old weights computed.
     tokenizer : decodes tokens for ``Completion.text`` and stop strings; None if neither is needed.
     context : maximum length in tokens; by default the model's ``max_position_embeddings``.
+    frozen : the weights will not change, so a copy of them may be laid out for faster products if
+        that measures faster on this CPU (see ``packed_linear``).
 
     ``new_cache`` makes the KV cache of a batch: of the model and the number of rows. If the
     shared-prefix attention does not support the model, or it is on several devices, this is the
@@ -64,7 +68,7 @@ class Engine:
     gives the reason.
     """
 
-    def __init__(self, model, tokenizer=None, *, context: int | None = None):
+    def __init__(self, model, tokenizer=None, *, context: int | None = None, frozen: bool = False):
         limit = context_limit(model)
         if context is None and limit is None:
             raise ValueError(
@@ -76,6 +80,7 @@ class Engine:
             )
         self.model, self.tokenizer, self.context = model, tokenizer, context or limit
         self.new_cache = self._choose_cache()
+        self.fast = packed(model) if frozen else nullcontext
 
     def _choose_cache(self):
         reason = why_uncovered(self.model.config) or why_spread(self.model)
@@ -142,7 +147,7 @@ class Batch:
         live = np.flatnonzero(replies.limit > 0)
         if len(live):
             try:
-                with reading(self.engine.model, self.cache.implementation):
+                with reading(self.engine.model, self.cache.implementation), self.engine.fast():
                     self._sample(live, rows, contexts, settings, replies)
             except BaseException:  # the cache may be half written
                 self.cache = self._new_cache()

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from lib.envs import Environment
 from lib.generation import Engine, Sampling
+from lib.generation.int8 import check_not_quantised
 from lib.generation.logprobs import action_logits
 from lib.rollouts.episodes import roll_out
 from lib.rollouts.policies import LocalPolicy
@@ -64,6 +65,7 @@ def train_policy(
     replayed does not fit the run, the training diverges, or a rollout that its environment ended
     has no return where the reward is the return.
     """
+    check_not_quantised(model, "training")
     out, tasks = Path(out), list(dict.fromkeys(tasks))
     if len(tasks) < settings.groups:
         raise ValueError(

@@ -47,12 +47,14 @@ class LocalPolicy:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """See `lib.rollouts.policies.Policy`. The first access reads all weights."""
+        from lib.generation.int8 import dtype_name
+
         return {
             "policy": "local",
             "model": self.name,
             "weights": fingerprint(self.engine.model),
             "tokenizer": tokenizer_digest(self.engine.tokenizer),
-            "dtype": str(self.engine.model.dtype).removeprefix("torch."),
+            "dtype": dtype_name(self.engine.model),
             "context": self.engine.context,
             **self.prompt_format.settings,
             "sampling": json.loads(json.dumps(asdict(self.sampling))),

@@ -129,7 +129,7 @@ def open_policy(
     opened, tokenizer = generation.open_model(model, device=device, alone=alone)
     if prompt_format == "words" and environment is not None:
         check_words(environment, tokenizer)
-    engine = generation.Engine(opened, tokenizer, context=context)
+    engine = generation.Engine(opened, tokenizer, context=context, frozen=True)
     spoken = open_prompt_format(prompt_format, tokenizer, **reading)
     return LocalPolicy(engine, spoken, sampled, name=Path(model).name)
 
