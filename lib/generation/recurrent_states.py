@@ -14,7 +14,8 @@ from transformers.cache_utils import (
 
 def cache_argument(model) -> str | None:
     """The name by which this model's forward pass takes a KV cache; None if it takes none."""
-    taken = inspect.signature(model.forward).parameters
+    plain = model.get_base_model() if hasattr(model, "get_base_model") else model  # in peft
+    taken = inspect.signature(plain.forward).parameters
     return next((name for name in ("cache", "past_key_values") if name in taken), None)
 
 
@@ -71,7 +72,7 @@ def states_of(model) -> RecurrentStates:
         return RecurrentStates([], [])
     cache = DynamicCache(config=config)
     token = torch.zeros((1, 1), dtype=torch.long, device=model.device)
-    model.base_model(token, use_cache=True, **{cache_argument(model.base_model): cache})
+    model.base_model(token, use_cache=True, **{cache_argument(model): cache})
     names, tensors = [], []
     for number, layer in enumerate(cache.layers):
         if isinstance(layer, LinearAttentionCacheLayerMixin):

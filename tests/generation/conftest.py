@@ -33,11 +33,11 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def make_model(config):
+def make_model(config, auto=AutoModelForCausalLM):
     """A model with random weights, large enough that attention and context matter."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return AutoModelForCausalLM.from_config(config)
+        return auto.from_config(config)
 
 
 @pytest.fixture

@@ -1,9 +1,12 @@
 """What is particular to some architectures: recurrent layers, shared keys, experts, wrappers."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 import transformers
+from transformers import AutoModelForImageTextToText
 
 from lib.generation import Engine, Sampling, kv_cache
 from lib.generation.logprobs import action_logits, collate, score_tokens
@@ -35,6 +38,10 @@ def agrees(full_forward):
         assert torch.allclose(torch.tensor(reply.log_probs), expected, atol=1e-4)
 
     return check
+
+
+def test_every_wrapper_is_tested_here():
+    assert set(WRAPPED) == kv_cache.WRAPPERS
 
 
 def test_the_same_tokens_at_batch_1_7_and_64(model, prompt, keys):
@@ -123,6 +130,21 @@ def test_gemma_4_of_every_size(changes, make, prompt, keys, agrees):
         agrees(model, context, reply)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_model_with_adapters_is_sampled_as_a_whole(make, prompt, keys, agrees):
+    peft = pytest.importorskip("peft")
+    adapters = peft.LoraConfig(
+        task_type="CAUSAL_LM", target_modules="all-linear", init_lora_weights=False
+    )
+    for kind, changes in (COVERED["qwen3_5_text"], (transformers.CohereConfig, {})):
+        model = peft.get_peft_model(make(kind, **changes), adapters).eval()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="sampling uses the KV cache of transformers")
+            engine = Engine(model)
+        for reply in engine.generate([prompt(13)] * 2, keys(2), FREE):
+            agrees(model, prompt(13), reply)
+
+
 @pytest.mark.parametrize("name", ["gemma4_text", "qwen3_5_text"])
 def test_half_precision_is_as_near_to_float32_as_a_full_pass(
     name, make, prompt, keys, full_forward
@@ -145,6 +167,7 @@ def test_half_precision_is_as_near_to_float32_as_a_full_pass(
 WRAPPED = {
     "gemma3": (transformers.Gemma3Config, "gemma3_text"),
     "gemma4": (transformers.Gemma4Config, "gemma4_text"),
+    "mistral3": (transformers.Mistral3Config, "ministral3"),
     "qwen3_5": (transformers.Qwen3_5Config, "qwen3_5_text"),
     "qwen3_5_moe": (transformers.Qwen3_5MoeConfig, "qwen3_5_moe_text"),
 }
@@ -155,8 +178,10 @@ def wrapped(name):
     kind, text = WRAPPED[name]
     text_kind, changes = COVERED[text]
     vision = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2}
-    config = text_kind(**{**SIZES, **changes})
-    return make_model(kind(text_config=config, vision_config=vision))
+    if name == "mistral3":
+        vision |= {"model_type": "pixtral", "head_dim": 8, "intermediate_size": 16}
+    config = kind(text_config=text_kind(**{**SIZES, **changes}), vision_config=vision)
+    return make_model(config, AutoModelForImageTextToText)
 
 
 @pytest.mark.parametrize("name", sorted(WRAPPED))
