@@ -4,6 +4,7 @@ A reply that ends inside its thought says nothing and acts on nothing.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -77,7 +78,7 @@ def split_thought(text: str, prompt: str = "") -> Split:
     thoughts: list[str] = []
     answer: list[str] = []
     opener = _open_end(prompt)
-    at = 0
+    at, checks = 0, iter(range(_MOST_CHECKS))
     bare = _BARE_HARMONY.match(text)
     if bare and not opener:
         end = _BARE_HARMONY_END.search(text, bare.end())
@@ -91,7 +92,7 @@ def split_thought(text: str, prompt: str = "") -> Split:
             if end < 0:
                 break
             at, opener = end + len(close), None
-        edge = _next_edge(text, at)
+        edge = _next_edge(text, at, checks)
         if edge is None:
             answer.append(text[at:])
             break
@@ -115,11 +116,40 @@ def split_thought(text: str, prompt: str = "") -> Split:
     return Split("\n\n".join(filter(None, map(str.strip, thoughts))), said)
 
 
-def _next_edge(text: str, at: int) -> re.Match[str] | None:
+def _next_edge(text: str, at: int, checks: Iterator[int]) -> re.Match[str] | None:
     for edge in _EDGE.finditer(text, at):
-        if not edge["tag"] or _begins(text, edge.start()):
+        if edge["tag"] and not _begins(text, edge.start()):
+            continue
+        if edge["token"] or edge["harmony"] or next(checks, None) is None:
+            return edge
+        if not _in_call(text, at, edge.start()):
             return edge
     return None
+
+
+_MOST_CHECKS = 8
+"""So many tags may be looked at closely, each of which may read all of the text."""
+
+_CALLS = (("<tool_call>", "</tool_call>"), ("<function=", "</function>"))
+_VALUES = (("<parameter=", "</parameter>"), ("<arg_value>", "</arg_value>"))
+_STRING = re.compile(r"\\.|(\")", re.DOTALL)
+
+
+def _in_call(text: str, at: int, place: int) -> bool:
+    """Whether a place is inside a value of a call that ends after it: a tag there is only text."""
+    for opening, closing in _CALLS:
+        start = text.rfind(opening, at, place)
+        end = text.find(closing, place) if start >= 0 else -1
+        if start < 0 or end < 0 or text.find(closing, start, place) >= 0:
+            continue
+        if text.find(opening, place, end) >= 0:
+            continue  # another call ends there, and this one is torn
+        body = text[start + 1 : place]
+        if any(body.rfind(first) > body.rfind(last) for first, last in _VALUES):
+            return True
+        if "{" in body and sum(bool(mark[1]) for mark in _STRING.finditer(body)) % 2:
+            return True
+    return False
 
 
 def _begins(text: str, at: int) -> bool:

@@ -57,6 +57,23 @@ def test_a_call_on_the_analysis_channel_is_no_thought():
     assert split_thought(call) == ("", call)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        '<tool_call>\n{"name": "f", "arguments": {"a": "x = \\"</think>\\""}}\n</tool_call>',
+        "<function=f>\n<parameter=a>\n<think>\nx</think>\n</parameter>\n</function>",
+        "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>\n<think>\n</arg_value>\n</tool_call>",
+    ],
+)
+def test_tags_in_the_arguments_of_a_call_are_text(call):
+    assert split_thought(call) == ("", call)
+
+
+def test_a_torn_call_does_not_hide_the_end_of_its_thought():
+    call = '<tool_call>{"name": "f"}</tool_call>'
+    assert split_thought(f'So <tool_call>{{"name": "g</think>{call}').answer == call
+
+
 def test_a_prompt_that_ends_in_a_thought():
     assert opens_thought("<|im_start|>assistant\n<think>\n")
     assert not opens_thought("<|im_start|>assistant\n<think>\n\n</think>\n\n")
