@@ -35,17 +35,23 @@ def main(argv=None) -> int:
     try:
         return command.run(arguments) or 0
     except (OverflowError, MemoryError, RecursionError) as error:  # an input far out of range
-        print(f"error: too large to work with ({type(error).__name__}: {error})", file=sys.stderr)
+        _tell(f"too large to work with ({type(error).__name__}: {error})")
         return 2
     except (ValueError, OSError, ImportError, FloatingPointError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _is_policy_error(error):
             raise
-        print(f"error: {in_options(_wording(error), options)}", file=sys.stderr)
+        _tell(in_options(_wording(error), options))
         return 2
     except KeyboardInterrupt:
         going_on = getattr(command, "INTERRUPTED", "")
         print("interrupted" + (going_on and f": {going_on}"), file=sys.stderr)
         return 130
+
+
+def _tell(error: str) -> None:
+    """Print an error; what it cites of a file or a server cannot steer the terminal."""
+    visible = import_module("lib.outcomes.values").visible  # slow to import
+    print(f"error: {visible(error)}", file=sys.stderr)
 
 
 def _wording(error: Exception) -> str:

@@ -10,6 +10,20 @@ from lib.outcomes import contents
 from lib.outcomes.errors import OutcomesError, count, start_of, warn
 from lib.outcomes.values import as_passed, as_whole
 
+_FORMULA = re.compile(r"'*[=+@\t-]")
+_QUOTED_FORMULA = re.compile(r"\A'('*[=+@\t-])")
+
+
+def quoted_formula(value):
+    """A text that a spreadsheet would run as a formula, behind a quote; others as they are.
+
+    `csv_rows` takes the quote away again.
+
+    >>> quoted_formula("=cmd()|x"), quoted_formula("-3"), quoted_formula("a=b")
+    ("'=cmd()|x", "'-3", 'a=b')
+    """
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
 
 def csv_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV file, with the number of the line on which each ends.
@@ -42,6 +56,7 @@ def csv_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
                 if _plain(fields) == _plain(header):
                     headers.append(start)
                 else:
+                    fields = [_QUOTED_FORMULA.sub(r"\1", field) for field in fields]
                     rows.append((last_good, dict(zip(header, fields, strict=True))))
             elif fields:
                 trouble = OutcomesError(

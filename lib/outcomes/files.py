@@ -11,7 +11,7 @@ import pandas as pd
 
 from lib.outcomes import contents
 from lib.outcomes.columns import CELL, check_same_fields, renamed
-from lib.outcomes.csv_rows import csv_rows
+from lib.outcomes.csv_rows import csv_rows, quoted_formula
 from lib.outcomes.errors import OutcomesError, warn
 from lib.outcomes.json_rows import json_line_rows, json_list_rows
 from lib.outcomes.table import kind, validate
@@ -150,7 +150,8 @@ def write(table: pd.DataFrame, path: str | Path) -> None:
             text = table.to_json(orient="records", lines=True)
         else:
             mark = "\t" if plain.endswith(".tsv") else ","
-            text = table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, sep=mark)
+            safe = table.apply(lambda column: column.map(quoted_formula, na_action="ignore"))
+            text = safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, sep=mark)
         content = text.encode("utf-8")
         # The time would make the bytes of equal tables differ.
         part.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)

@@ -1,5 +1,7 @@
 """Single values of a table of outcomes: names, counts, outcomes and texts."""
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -13,14 +15,32 @@ _WORDS = {
 }
 
 
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
+"""Characters that steer a terminal or a page: controls, odd line breaks, directions of text."""
+
+
+def visible(text: str) -> str:
+    r"""The text with its hidden characters written out: they cannot steer a terminal or a page.
+
+    Tabs and line feeds stay.
+
+    >>> print(visible("red: \x1b[31m"))
+    red: \x1b[31m
+    """
+    return _HIDDEN.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
 def as_name(value) -> str | None:
     """A value as the name of a task, pair, benchmark or arm; None if it cannot be a name.
 
-    Text, without the blanks around it, and whole numbers are names.
+    Text, without the blanks around it, and whole numbers are names. Hidden characters are written
+    out, see `visible`.
     """
     if isinstance(value, str):
         name = value.strip()
-        return name if name != "" and "\0" not in name and is_utf8(name) else None
+        return visible(name) if name != "" and "\0" not in name and is_utf8(name) else None
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return str(value) if whole else None
 
@@ -67,10 +87,10 @@ def letters(values) -> dict[str, bool]:
 
 
 def as_text(value) -> str | None:
-    """A value as text that every file format can hold; None for null and for empty text."""
+    """A value as text that every file format and page can hold; None for null and empty text."""
     if value is None or value is pd.NA or (isinstance(value, float) and value != value):
         return None
-    return str(value).encode("utf-8", "replace").decode("utf-8") or None
+    return visible(str(value).encode("utf-8", "replace").decode("utf-8")) or None
 
 
 def is_utf8(text: str) -> bool:

@@ -12,6 +12,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from lib.outcomes.values import visible
+
 _MARKS = re.compile(r"[\\|`\[$&<>]|[*~](?=\S)|(?<![^\W_])_|_(?![^\W_])")
 """Characters that Markdown, as GitHub reads it, would take for markup where they stand.
 
@@ -31,12 +33,17 @@ def escape_markdown(text: object) -> Markup:
     def escaped(mark):
         return html.escape(mark[0]) if mark[0] in "&<>" else f"\\{mark[0]}"
 
-    return Markup(_MARKS.sub(escaped, " ".join(str(text).split())))
+    return Markup(_MARKS.sub(escaped, visible(" ".join(str(text).split()))))
 
 
 def as_source(svg: str) -> str:
     """An SVG picture as the source of an HTML image, so that a page holds it itself."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode('ascii')}"
+
+
+def _without_hidden(value):
+    plain = isinstance(value, str) and not isinstance(value, Markup)
+    return visible(value) if plain else value
 
 
 def render(template: str, **values) -> str:
@@ -45,7 +52,7 @@ def render(template: str, **values) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
-        finalize=escape_markdown if markdown else None,
+        finalize=escape_markdown if markdown else _without_hidden,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -301,3 +301,12 @@ def test_a_name_that_is_text_and_a_number_is_warned_of(tmp_path):
     rows = [{"task": 1, "attempt": 0, "passed": 1}, {"task": "1", "attempt": 1, "passed": 0}]
     with pytest.warns(OutcomesWarning, match="'1' is text in some rows and a number in others"):
         outcomes.read(jsonl(tmp_path / "t.jsonl", *rows), arm="base")
+
+
+@pytest.mark.parametrize("hidden", ["\x1b[31m", "\r", "‮", "\u2028", "\x9b"])
+def test_characters_that_steer_terminals_are_written_out(hidden):
+    rows = {"task": [f"a{hidden}b"], "attempt": [0], "passed": [None], "reason": [f"x{hidden}"]}
+    table = outcomes.validate(pd.DataFrame(rows), arm="base")
+    for text in (table["task"][0], table["reason"][0]):
+        assert text.isprintable()
+        assert ascii(hidden)[1:-1] in text

@@ -168,3 +168,11 @@ def test_a_header_within_a_file_is_left_out_with_a_warning(tmp_path):
     path.write_text("task,attempt,passed\na,0,1\nTask, attempt,passed\nb,0,0\n")
     with pytest.warns(OutcomesWarning, match="line 3: repeats the header"):
         assert outcomes.read(path, arm="base")["task"].tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["=cmd()|x", "@sum", "-1", "'=a", "+b"])
+def test_formulas_are_quoted_in_csv_and_come_back(tmp_path, name):
+    table = outcomes.validate(pd.DataFrame({"task": [name], "n": [2], "c": [1], "arm": ["base"]}))
+    outcomes.write(table, tmp_path / "t.csv")
+    assert f"'{name}" in (tmp_path / "t.csv").read_text()
+    assert outcomes.read(tmp_path / "t.csv").equals(table)
